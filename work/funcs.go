@@ -53,7 +53,7 @@ func Func[A, R any](name string, f func(ctx context.Context, arg A) (R, error)) 
 		result: reflect.TypeFor[R](),
 		encode: encoder[A](name),
 		run: func(ctx context.Context, r *run) ([]byte, error) {
-			arg, err := decode[A]("the argument", r.body)
+			arg, err := decode[A]("the argument", "", r.body)
 			if err != nil {
 				return nil, err
 			}
@@ -61,7 +61,7 @@ func Func[A, R any](name string, f func(ctx context.Context, arg A) (R, error)) 
 			if err != nil {
 				return nil, err
 			}
-			return encode("the result", &result)
+			return encode("the result", "", &result)
 		},
 	}, cmp.Or(mute[A](), mute[R]()))
 }
@@ -92,7 +92,7 @@ func Bag[B, R any](name string, f func(ctx context.Context, bag *B, found *R) er
 		result: reflect.TypeFor[R](),
 		total:  func() total { return &sum[R]{plus: add} },
 		run: func(ctx context.Context, r *run) ([]byte, error) {
-			bag, err := decode[B]("the bag", r.body)
+			bag, err := decode[B]("the bag", "", r.body)
 			if err != nil {
 				return nil, err
 			}
@@ -100,10 +100,10 @@ func Bag[B, R any](name string, f func(ctx context.Context, bag *B, found *R) er
 			length, _ := any(&bag).(interface{ Len() int })
 			r.bag = &openBag{
 				len:  length.Len,
-				part: func(n int) ([]byte, error) { part := split(&bag, n); return encode("a part of the bag", &part) },
-				rest: func() ([]byte, error) { return encode("the bag", &bag) },
+				part: func(n int) ([]byte, error) { part := split(&bag, n); return encode("a part of the bag", "", &part) },
+				rest: func() ([]byte, error) { return encode("the bag", "", &bag) },
 				take: func() ([]byte, error) {
-					data, err := encode("the result", &found)
+					data, err := encode("the result", "", &found)
 					if err == nil {
 						found = *new(R)
 					}
@@ -117,7 +117,7 @@ func Bag[B, R any](name string, f func(ctx context.Context, bag *B, found *R) er
 			if n := length.Len(); n > 0 {
 				return nil, fmt.Errorf("the function of the bag has returned nil with %d items left: work until Len is 0", n)
 			}
-			return encode("the result", &found)
+			return encode("the result", "", &found)
 		},
 	}, fault)
 }
@@ -154,7 +154,7 @@ type sum[R any] struct {
 }
 
 func (s *sum[R]) add(data []byte) error {
-	r, err := decode[R]("the result", data)
+	r, err := decode[R]("the result", "", data)
 	switch {
 	case err != nil:
 		return err
@@ -171,14 +171,17 @@ func (s *sum[R]) value() any { return s.all }
 // encoder makes the body of a task from an argument of Put.
 func encoder[A any](name string) func(arg any) ([]byte, error) {
 	return func(arg any) ([]byte, error) {
-		what := fmt.Sprintf("the argument of %q", name)
+		const what = "the argument of"
+		if data, ok := arg.([]byte); ok && reflect.TypeFor[A]() == reflect.TypeFor[[]byte]() {
+			return fitting(what, name, data)
+		}
 		if v, ok := arg.(*A); ok {
-			return encode(what, v)
+			return encode(what, name, v)
 		}
 		if v, ok := arg.(A); ok {
-			return encode(what, &v)
+			return encode(what, name, &v)
 		}
-		return nil, fmt.Errorf("%s is %T: this program has declared the function with %v", what, arg, reflect.TypeFor[A]())
+		return nil, fmt.Errorf("%s is %T: this program has declared the function with %v", naming(what, name), arg, reflect.TypeFor[A]())
 	}
 }
 

@@ -46,16 +46,17 @@ func (p *Pulled) Context() context.Context { return p.run }
 
 // Argument reads the argument of a task.
 func Argument[A any](p *Pulled) (A, error) {
-	return decode[A](fmt.Sprintf("work: the argument of task %q", p.run.id), p.run.body)
+	return decode[A]("work: the argument of task", p.run.id, p.run.body)
 }
 
 // Done records the task with its result.
 func Done[R any](p *Pulled, result R) error {
-	data, err := encode(fmt.Sprintf("work: the result of task %q", p.run.id), &result)
+	data, err := encode("work: the result of task", p.run.id, &result)
 	if err != nil {
 		return err
 	}
-	return p.end(p.run.step(workcore.Done, data, nil))
+	step := p.run.step(workcore.Done, data, nil)
+	return p.end(&step)
 }
 
 // Fail reports that the task has failed. It runs again, as often as the key retry says.

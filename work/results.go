@@ -125,7 +125,7 @@ func resultOf[R any](in *workcore.Result) (Result[R], error) {
 		return out, &TaskError{ID: in.ID, Poisoned: in.Fate == workcore.Poisoned, Text: in.Error}
 	}
 	var err error
-	if out.Value, err = decode[R](fmt.Sprintf("work: the result of task %q", in.ID), in.Value); err != nil {
+	if out.Value, err = decode[R]("work: the result of task", in.ID, in.Value); err != nil {
 		return out, fmt.Errorf("%w (as %v)", err, reflect.TypeFor[R]())
 	}
 	return out, nil

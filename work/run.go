@@ -31,7 +31,8 @@ type run struct {
 	timer  *time.Timer
 
 	bag      *openBag      // nil: it is no bag; used by the function's goroutine alone
-	recorded chan struct{} // capacity 1: what was yielded counts
+	recorded chan struct{} // of a bag, capacity 1: what was yielded counts
+	last     workcore.Step // the record with which it ends
 
 	items atomic.Int64 // left in the bag, at the last Yield
 	asked atomic.Int64 // of them are to be given away
@@ -116,7 +117,12 @@ func (r *run) ask(items int) {
 func (s *Space) start(in workcore.Run) {
 	r := &run{
 		space: s, slot: in.Slot, id: in.Task.ID, body: in.Task.Body, f: s.functions[in.Task.Func], name: in.Task.Func,
-		remote: in.Account != workcore.Peer(s.link.Self()), recorded: make(chan struct{}, 1),
+		remote: in.Account != workcore.Peer(s.link.Self()),
+	}
+	if r.f != nil && r.f.total != nil {
+		if r.recorded = make(chan struct{}, 1); r.remote {
+			s.look() // The loop has it saved at a pace.
+		}
 	}
 	s.runs[in.Slot] = r
 	switch {
@@ -164,9 +170,11 @@ func (s *Space) done(r *run, step *workcore.Step) {
 func (r *run) call() *workcore.Step {
 	result, err := r.guarded()
 	if err != nil {
-		return &workcore.Step{Record: workcore.Record{Fate: workcore.Failed, Error: clip(err.Error())}}
+		r.last = workcore.Step{Record: workcore.Record{Fate: workcore.Failed, Error: clip(err.Error())}}
+	} else {
+		r.last = r.step(workcore.Done, result, nil)
 	}
-	return r.step(workcore.Done, result, nil)
+	return &r.last
 }
 
 // guarded calls the function; a panic is its error.
@@ -191,10 +199,10 @@ func clip(text string) string {
 }
 
 // step makes a record with the tasks that the function has put.
-func (r *run) step(fate workcore.Fate, result, rest []byte) *workcore.Step {
+func (r *run) step(fate workcore.Fate, result, rest []byte) workcore.Step {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := &workcore.Step{Record: workcore.Record{Fate: fate, Result: result, Rest: rest, Children: r.children}, Keys: r.keys}
+	s := workcore.Step{Record: workcore.Record{Fate: fate, Result: result, Rest: rest, Children: r.children}, Keys: r.keys}
 	r.children, r.keys = nil, nil
 	return s
 }
@@ -252,6 +260,11 @@ func (s *Space) noteStuck(r *run) {
 	s.stuck++
 	s.log.Error("a function goes on though its context has ended; its slot runs nothing until it returns", "task", r.id, "function", r.name, "after", s.section.Stuck)
 	s.tell()
+}
+
+// saves reports whether a bag of another member runs here. The lock is held.
+func (s *Space) saves() bool {
+	return slices.ContainsFunc(s.runs, func(r *run) bool { return r != nil && r.remote && r.recorded != nil })
 }
 
 // saveBags has the bags of other members saved at their next Yield. The lock is held.
@@ -321,7 +334,8 @@ func (r *run) yield() error {
 	if err != nil {
 		return err
 	}
-	return r.record(r.step(workcore.Kept, found, rest))
+	step := r.step(workcore.Kept, found, rest)
+	return r.record(&step)
 }
 
 // begin tells how much a bag has before its function works on it, so that others may ask for a part.
@@ -390,7 +404,9 @@ func newIDs() *ids {
 func (i *ids) next(of string) string {
 	root, _, _ := strings.Cut(of, "~")
 	i.mu.Lock()
-	id := "~" + strconv.FormatUint(i.random.Uint64(), 36)
+	n := i.random.Uint64()
 	i.mu.Unlock()
-	return root[:min(len(root), workcore.MaxID-len(id))] + id
+	var digits [16]byte // 2^64 has 13 digits.
+	id := strconv.AppendUint(append(digits[:0], '~'), n, 36)
+	return root[:min(len(root), workcore.MaxID-len(id))] + string(id)
 }

@@ -269,7 +269,10 @@ func (s *Space) loop(ctx context.Context) {
 			s.saveBags()
 		}
 		s.tell()
-		next := min(s.wake, s.nextEstimate(), saved.Add(savePause))
+		next := min(s.wake, s.nextEstimate(), now.Add(time.Hour))
+		if s.saves() {
+			next = min(next, saved.Add(savePause))
+		}
 		s.mu.Unlock()
 		timer.Reset(next.Sub(s.link.Now()))
 	}

@@ -9,8 +9,8 @@ import (
 )
 
 // encode is a value as bytes: those of MarshalBinary, a slice of bytes as it is, anything else as JSON.
-// What names the value in the error.
-func encode[T any](what string, v *T) (data []byte, err error) {
+// What names the value in the error, with what it is of if that is not "".
+func encode[T any](what, of string, v *T) (data []byte, err error) {
 	switch p := any(v).(type) {
 	case encoding.BinaryMarshaler:
 		data, err = p.MarshalBinary()
@@ -20,28 +20,42 @@ func encode[T any](what string, v *T) (data []byte, err error) {
 		data, err = json.Marshal(v)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be written as bytes: %w", what, err)
+		return nil, fmt.Errorf("%s cannot be written as bytes: %w", naming(what, of), err)
 	}
+	return fitting(what, of, data)
+}
+
+// fitting is data, or an error if they are too many.
+func fitting(what, of string, data []byte) ([]byte, error) {
 	if len(data) > workcore.MaxBody {
-		return nil, fmt.Errorf("%s has %d bytes, and at most %d are allowed: let it name the data instead, or have less in each task", what, len(data), workcore.MaxBody)
+		return nil, fmt.Errorf("%s has %d bytes, and at most %d are allowed: let it name the data instead, or have less in each task", naming(what, of), len(data), workcore.MaxBody)
 	}
 	return data, nil
 }
 
+func naming(what, of string) string {
+	if of == "" {
+		return what
+	}
+	return fmt.Sprintf("%s %q", what, of)
+}
+
 // decode reads what encode has written. No bytes are the zero value.
-func decode[T any](what string, data []byte) (v T, err error) {
-	switch p := any(&v).(type) {
-	case encoding.BinaryUnmarshaler:
+func decode[T any](what, of string, data []byte) (v T, err error) {
+	if v, ok := any(data).(T); ok {
+		return v, nil
+	}
+	return parse[T](what, of, data)
+}
+
+func parse[T any](what, of string, data []byte) (v T, err error) {
+	if p, ok := any(&v).(encoding.BinaryUnmarshaler); ok {
 		err = p.UnmarshalBinary(data)
-	case *[]byte:
-		*p = data
-	default:
-		if len(data) > 0 {
-			err = json.Unmarshal(data, &v)
-		}
+	} else if len(data) > 0 {
+		err = json.Unmarshal(data, &v)
 	}
 	if err != nil {
-		return v, fmt.Errorf("%s cannot be read from its bytes: %w: let all members run the same version", what, err)
+		return v, fmt.Errorf("%s cannot be read from its bytes: %w: let all members run the same version", naming(what, of), err)
 	}
 	return v, nil
 }

@@ -43,7 +43,7 @@ type Config struct {
 func Default() Config {
 	return Config{
 		Kind: Receiver, Below: "free(0)", From: "activity",
-		Again: 10 * time.Millisecond, Longest: time.Second, Share: 0.5,
+		Again: 10 * time.Millisecond, Longest: 10 * time.Second, Share: 0.5,
 	}
 }
 

@@ -204,7 +204,7 @@ var words = map[string]object{
 	"Config.below":            {"$ref": "#/$defs/expression", "description": "The threshold below which a member asks.", "default": workAlone.Strategy.Below},
 	"Config.from":             {"$ref": "#/$defs/expression", "description": "The threshold above which a member gives.", "default": workAlone.Strategy.From},
 	"Config.again":            {"description": "How long a member that refused is left alone, 1ms to 1h.", "default": "10ms"},
-	"Config.longest":          {"description": "Up to where that wait doubles, with each refusal in a row.", "default": "1s"},
+	"Config.longest":          {"description": "Up to where that wait doubles, with each refusal in a row.", "default": "10s"},
 	"Config.share":            {"exclusiveMinimum": 0, "maximum": 1, "description": "The part of its spare tasks that a member gives.", "default": workAlone.Strategy.Share},
 	"Config.cut":              {"type": "string", "description": "How chunks are cut, of the kind chunk.", "default": "gss"},
 	"Signal.name":             {"$ref": "#/$defs/token", "description": "Selects the handler; the predicate's name by default."},

@@ -14,12 +14,14 @@ type Account struct {
 	open   map[string]*open // by ID
 	over   map[string]Fate  // of the tasks of the phase that are not open any more
 	counts Counts
+	added  []*open // by the last entry, in its order; nil: that task was not added
 }
 
 // open is a task that is not done.
 type open struct {
-	task Task   // as it was put; Body is what is left
-	last uint64 // the sequence of its last record that counted; 0: none
+	task  Task   // as it was put; Body is what is left
+	last  uint64 // the sequence of its last record that counted; 0: none
+	lease leased // of a Store
 }
 
 // Counts are the figures of an account, over all phases but for Open.
@@ -85,10 +87,12 @@ func (a *Account) Put(seq, phase uint64, t *Task) Outcome {
 		a.counts.Void++
 		return PhaseOver
 	}
+	a.added = a.added[:0]
 	return a.add(t)
 }
 
 func (a *Account) add(t *Task) Outcome {
+	a.added = append(a.added, nil)
 	if o := a.open[t.ID]; o != nil {
 		if o.last > 0 || o.task.same(t) {
 			return Again // After a record the body is another one.
@@ -99,7 +103,8 @@ func (a *Account) add(t *Task) Outcome {
 	if _, over := a.over[t.ID]; over {
 		return Again
 	}
-	a.open[t.ID] = &open{task: *t}
+	o := &open{task: *t}
+	a.open[t.ID], a.added[len(a.added)-1] = o, o
 	a.counts.Put++
 	return Counted
 }
@@ -129,6 +134,7 @@ func (a *Account) Record(seq, phase uint64, r *Record) Outcome {
 		a.over[r.ID] = r.Fate
 		*a.counts.of(r.Fate)++
 	}
+	a.added = a.added[:0]
 	for i := range r.Children {
 		a.add(&r.Children[i])
 	}

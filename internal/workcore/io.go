@@ -131,5 +131,5 @@ type Told struct {
 
 func (o *Output) reset() {
 	o.Frames, o.Runs, o.Yields, o.Recorded, o.Stops, o.Lost = o.Frames[:0], o.Runs[:0], o.Yields[:0], o.Recorded[:0], o.Stops[:0], o.Lost[:0]
-	o.Results, o.Err, o.holds = nil, nil, o.holds[:0]
+	o.Results, o.Err, o.holds = o.Results[:0], nil, o.holds[:0]
 }

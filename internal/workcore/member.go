@@ -32,14 +32,15 @@ type Member struct {
 	view    local.View
 	demands []local.Demand // memory of look
 
-	waiting []Parted  // leases of other accounts, by their keys
-	slots   []slot    // by their numbers
-	records []pending // in the order in which they were sent first
-	passed  []passed  // leases that were passed on a short time ago
+	waiting []Parted   // leases of other accounts, by their keys
+	slots   []slot     // by their numbers
+	records []*pending // in the order in which they are sent again
+	passed  []passed   // leases that were passed on a short time ago
 
 	demand uint64            // the number of the last one
 	number uint64            // of the last Holds
 	told   clocksync.Instant // when it was sent
+	quiet  int               // how many Holds in a row had nothing to tell
 	load   float64           // that it had
 	look   clocksync.Instant // when the strategy looks again
 }
@@ -99,12 +100,14 @@ func (m *Member) Step(now clocksync.Instant, in *Input, out *Output) {
 	if out.reset(); !m.over {
 		m.take(now, in, out)
 		m.giveUpDemands(now)
-		m.stopVoid(out)
+		if in.Kind != InPut && in.Kind != InItems {
+			m.stopVoid(out)
+		}
 		m.startTasks(out)
 		m.sendDemands(now, out)
 		m.repeatRecords(now, out)
 		m.sendHolds(now, out)
-		out.Results = m.store.Results()
+		out.Results = m.store.Results(out.Results)
 	}
 	out.Over, out.Told, out.Wake = m.over, m.tell(), m.wake()
 }
@@ -206,7 +209,7 @@ func (m *Member) losePeer(p *peer, out *Output) {
 	ofPeer := func(l Parted) bool { return l.Account == p.Peer }
 	before := len(m.waiting) + len(m.records) + len(m.passed)
 	m.waiting = slices.DeleteFunc(m.waiting, ofPeer)
-	m.records = slices.DeleteFunc(m.records, func(r pending) bool { return r.account == p.Peer })
+	m.records = slices.DeleteFunc(m.records, func(r *pending) bool { return r.account == p.Peer })
 	m.passed = slices.DeleteFunc(m.passed, func(l passed) bool { return l.account == p.Peer })
 	here += before - len(m.waiting) - len(m.records) - len(m.passed)
 	m.passed = slices.DeleteFunc(m.passed, func(l passed) bool { return l.to == p.Peer })
@@ -276,9 +279,11 @@ func (m *Member) takeFrame(now clocksync.Instant, i int, f *Frame, out *Output) 
 			m.answer(now, p, f.Demand, out)
 		}
 	case f.Parcel != nil:
+		m.quiet = 0 // Its account hears soon what is here of it.
 		m.takeParcel(now, f.Parcel)
 	case f.Step != nil:
-		m.send(p.Peer, Frame{Verdict: m.judge(p.Peer, f.Step, out)}, out)
+		v := m.judge(p.Peer, f.Step, out)
+		m.send(p.Peer, Frame{Verdict: &v}, out)
 		m.settle(now, f.Step)
 	case f.Verdict != nil:
 		m.takeVerdict(p.Peer, f.Verdict, out)
@@ -293,8 +298,8 @@ func (m *Member) send(to Peer, f Frame, out *Output) {
 }
 
 // judge takes a record into the own account. If it counts, its parts go to the member that asked.
-func (m *Member) judge(from Peer, s *Step, out *Output) *Verdict {
-	v := &Verdict{ID: s.Record.ID, On: s.Record.On, Outcome: Stale}
+func (m *Member) judge(from Peer, s *Step, out *Output) Verdict {
+	v := Verdict{ID: s.Record.ID, On: s.Record.On, Outcome: Stale}
 	if s.Record.Fate == Failed {
 		v.Failed, v.Try = true, s.Try
 		if m.store.Fail(v.ID, v.On, s.Try, s.Record.Error) {
@@ -400,13 +405,14 @@ func (m *Member) give(to Peer, demand uint64, n int, others []Parted, out *Outpu
 		return false
 	}
 	full := false
+	holder := to.String()
 	for range n {
-		handed := m.store.Hand(to.String(), 1, demand)
-		if len(handed) == 0 {
+		l, ok := m.store.Hand(holder, demand)
+		if !ok {
 			break
 		}
-		if full = !add(Parted{m.opts.Self, handed[0]}); full {
-			m.store.Return(handed[0].Task.ID, handed[0].On)
+		if full = !add(Parted{m.opts.Self, l}); full {
+			m.store.Return(l.Task.ID, l.On)
 			break
 		}
 	}
@@ -423,6 +429,18 @@ func (m *Member) takeParcel(now clocksync.Instant, p *Parcel) {
 	if !m.settleDemand(now, p.Demand, len(p.Leases) > 0) {
 		return
 	}
+	here := map[leaseID]bool{} // What is here already. A parcel may hold some thousand leases.
+	for i := range m.waiting {
+		here[m.waiting[i].id()] = true
+	}
+	for i := range m.slots {
+		if s := &m.slots[i]; s.runs() {
+			here[s.id()] = true
+		}
+	}
+	for _, p := range m.records {
+		here[leaseID{p.account, p.step.Record.ID, p.step.Record.On}] = true
+	}
 	for _, l := range p.Leases {
 		if m.drains && l.Account != m.opts.Self {
 			continue // Its account does not find it here, and puts it again.
@@ -431,8 +449,9 @@ func (m *Member) takeParcel(now clocksync.Instant, p *Parcel) {
 		switch {
 		case l.Account == m.opts.Self:
 			m.store.Return(id, on)
-		case m.find(l.Account) >= 0 && m.held() < MaxHeld && !m.has(l.Account, id, on):
+		case m.find(l.Account) >= 0 && m.held() < MaxHeld && !here[l.id()]:
 			m.moved++
+			here[l.id()] = true
 			at, _ := slices.BinarySearchFunc(m.waiting, l.Lease.Key, func(w Parted, key float64) int {
 				if w.Lease.Key <= key { // Equal keys stay in their order.
 					return -1
@@ -455,19 +474,30 @@ func (p *pending) is(account Peer, id string, on uint64) bool {
 	return p.step.Record.On == on && p.step.Record.ID == id && p.account == account
 }
 
-func (m *Member) has(account Peer, id string, on uint64) bool {
-	return slices.ContainsFunc(m.waiting, func(l Parted) bool { return l.is(account, id, on) }) ||
-		slices.ContainsFunc(m.slots, func(s slot) bool { return s.runs() && s.is(account, id, on) }) ||
-		slices.ContainsFunc(m.records, func(p pending) bool { return p.is(account, id, on) })
+// leaseID tells leases apart.
+type leaseID struct {
+	account Peer
+	id      string
+	on      uint64
 }
+
+func (l *Parted) id() leaseID { return leaseID{l.Account, l.Lease.Task.ID, l.Lease.On} }
 
 // takeVerdict drops the lease that a verdict is about, or lets its slot go on from the new record.
 func (m *Member) takeVerdict(account Peer, v *Verdict, out *Output) {
-	m.records = slices.DeleteFunc(m.records, func(p pending) bool {
+	at := slices.IndexFunc(m.records, func(p *pending) bool { // Verdicts come in the order of the records.
 		return p.is(account, v.ID, v.On) && (!v.Failed || p.step.Record.Fate == Failed && p.step.Try == v.Try)
 	})
-	if v.Failed {
-		return
+	returned := at >= 0 && m.records[at].slot < 0
+	switch {
+	case at == 0:
+		m.records[0] = nil
+		m.records = m.records[1:]
+	case at > 0:
+		m.records = slices.Delete(m.records, at, at+1)
+	}
+	if v.Failed || returned {
+		return // A lease is at one place.
 	}
 	m.waiting = slices.DeleteFunc(m.waiting, func(l Parted) bool { return l.is(account, v.ID, v.On) })
 	m.passed = slices.DeleteFunc(m.passed, func(p passed) bool {
@@ -551,19 +581,24 @@ func (m *Member) takeStep(now clocksync.Instant, in *Input, out *Output) {
 		*s = slot{}
 	}
 	if account == m.opts.Self {
-		m.takeVerdict(account, m.judge(account, &step, out), out)
+		v := m.judge(account, &step, out)
+		m.takeVerdict(account, &v, out)
 		return
 	}
-	m.records = append(m.records, pending{account, step, place, now})
+	m.sendRecord(now, &pending{account: account, step: step, slot: place}, out)
+}
+
+func (m *Member) sendRecord(now clocksync.Instant, p *pending, out *Output) {
+	m.send(p.account, Frame{Step: &p.step}, out)
+	p.again = now.Add(m.opts.Repeat)
+	m.records = append(m.records, p)
 }
 
 func (m *Member) repeatRecords(now clocksync.Instant, out *Output) {
-	for i := range m.records {
-		if p := &m.records[i]; p.again <= now {
-			step := p.step
-			m.send(p.account, Frame{Step: &step}, out)
-			p.again = now.Add(m.opts.Repeat)
-		}
+	for len(m.records) > 0 && m.records[0].again <= now {
+		p := m.records[0]
+		m.records = m.records[1:]
+		m.sendRecord(now, p, out)
 	}
 }
 
@@ -579,7 +614,8 @@ func (m *Member) startTasks(out *Output) {
 			m.slots[i].Parted = m.waiting[0]
 			m.waiting = slices.Delete(m.waiting, 0, 1)
 		case own:
-			m.slots[i].Parted = Parted{m.opts.Self, m.store.Hand(m.holder, 1, 0)[0]}
+			m.slots[i].Account = m.opts.Self
+			m.slots[i].Lease, _ = m.store.Hand(m.holder, 0)
 		default:
 			return
 		}
@@ -650,6 +686,9 @@ func (m *Member) sendHolds(now clocksync.Instant, out *Output) {
 	if load := m.loadNow(); now >= m.nextHolds() && len(m.peers) > 0 {
 		m.told, m.load = now, load
 		m.number++
+		if m.quiet++; m.busy() {
+			m.quiet = 0
+		}
 		for i := range m.peers {
 			m.sendHoldsTo(i, load, out)
 		}
@@ -661,11 +700,27 @@ func (m *Member) sendHoldsTo(i int, load float64, out *Output) {
 	m.send(m.peers[i].Peer, Frame{Holds: &out.holds[len(out.holds)-1]}, out)
 }
 
+// nextHolds is sooner where there is something to give again, and later where nothing has been told for a while.
 func (m *Member) nextHolds() clocksync.Instant {
-	if m.load == 0 && m.loadNow() > 0 {
+	switch {
+	case m.load == 0 && m.loadNow() > 0:
 		return m.told.Add(m.opts.Pace / 8)
+	case m.quiet == 0 || m.busy():
+		return m.told.Add(m.opts.Pace)
+	default:
+		return m.told.Add(m.opts.Pace << min(m.quiet-1, quietest))
 	}
-	return m.told.Add(m.opts.Pace)
+}
+
+// quietest is how often the pace of Holds doubles while this member has nothing to tell.
+const quietest = 4
+
+// busy reports whether Holds of this member may tell others something.
+func (m *Member) busy() bool {
+	if len(m.store.account.open)+len(m.waiting)+len(m.records)+len(m.passed) > 0 {
+		return true
+	}
+	return slices.ContainsFunc(m.slots, func(s slot) bool { return s.taken }) || slices.ContainsFunc(m.peers, func(p peer) bool { return p.demand > 0 })
 }
 
 // settledDemand is the number up to which all demands are settled.
@@ -692,7 +747,7 @@ func (m *Member) heldOf(account Peer) (list []Held) {
 		}
 	}
 	for i := range m.records {
-		if p := &m.records[i]; p.account == account && p.slot < 0 {
+		if p := m.records[i]; p.account == account && p.slot < 0 {
 			list = append(list, Held{ID: p.step.Record.ID, On: p.step.Record.On})
 		}
 	}
@@ -716,8 +771,8 @@ func (m *Member) Holdings() []Holding {
 	var list []Holding
 	for _, p := range append([]peer{{Peer: m.opts.Self}}, m.peers...) {
 		h := Holding{Peer: p.Peer}
-		for _, l := range m.store.held[p.String()] {
-			if h.Tasks++; l.runs {
+		for _, o := range m.store.held[p.String()] {
+			if h.Tasks++; o.lease.runs {
 				h.Runs++
 			}
 		}
@@ -757,8 +812,8 @@ func (m *Member) wake() clocksync.Instant {
 	if len(m.peers) > 0 {
 		at = min(at, m.nextHolds())
 	}
-	for i := range m.records {
-		at = min(at, m.records[i].again)
+	if len(m.records) > 0 {
+		at = min(at, m.records[0].again)
 	}
 	for i := range m.peers {
 		if m.peers[i].demand > 0 {

@@ -344,7 +344,7 @@ func (w *space) maybeCancel(n *node, id string, low, high uint64) {
 		return
 	}
 	n.order = append(n.order, func(n *node) {
-		if n.machine.store.tasks[id] == nil || n.machine.phase != w.inPhase[low] || w.owner[low] != n.peer {
+		if n.machine.store.account.open[id] == nil || n.machine.phase != w.inPhase[low] || w.owner[low] != n.peer {
 			return
 		}
 		w.failing[fmt.Sprint(n.peer, " ", n.phase, " ", id)] = true
@@ -692,9 +692,9 @@ func TestSpaceMutants(t *testing.T) {
 		},
 		"a copy of a failed run counts": func(w *space) {
 			w.arrive = func(n *node, f *Frame) {
-				if f.Step != nil && n.machine.store.tasks[f.Step.Record.ID] != nil {
+				if f.Step != nil && n.machine.store.account.open[f.Step.Record.ID] != nil {
 					s := *f.Step
-					s.Try = n.machine.store.tasks[s.Record.ID].failed
+					s.Try = n.machine.store.account.open[s.Record.ID].lease.failed
 					f.Step = &s
 				}
 			}

@@ -5,7 +5,6 @@ import (
 	"container/heap"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 )
 
@@ -46,9 +45,8 @@ type Result struct {
 type Store struct {
 	account *Account
 	limits  Limits
-	waiting queue                         // tasks that nobody holds
-	tasks   map[string]*leased            // the open tasks, by ID
-	held    map[string]map[string]*leased // by holder and ID
+	waiting queue              // tasks that nobody holds
+	held    map[string][]*open // by holder, in no order
 	results []Result
 	puts    uint64
 	given   uint64 // how often a task came to a holder that it was not with before
@@ -56,9 +54,8 @@ type Store struct {
 	redone  uint64 // tasks that a holder was running, or may have begun, when it was lost
 }
 
-// leased is what the store knows of an open task.
+// leased is who has an open task.
 type leased struct {
-	id     string
 	key    float64
 	put    uint64 // in the order of the puts
 	holder string // empty: it waits
@@ -67,13 +64,13 @@ type leased struct {
 	failed int    // runs that returned an error
 	losses int    // holders that died while they ran it
 	demand uint64 // of the holder, which the parcel with the task answers; 0: the holder has told that it has it
-	place  int    // in the queue, -1 if it does not wait
+	place  int    // in the queue, or among what its holder holds
 }
 
 // NewStore returns an empty store.
 func NewStore(limits Limits) *Store {
 	limits.Retry, limits.Losses = cmp.Or(limits.Retry, 3), cmp.Or(limits.Losses, 3)
-	return &Store{account: NewAccount(), limits: limits, tasks: map[string]*leased{}, held: map[string]map[string]*leased{}}
+	return &Store{account: NewAccount(), limits: limits, held: map[string][]*open{}}
 }
 
 // Account is the account of the store, to be read.
@@ -85,12 +82,12 @@ func (s *Store) Put(t *Task, key float64) error {
 	if err := t.Check(); err != nil {
 		return err
 	}
-	if s.limits.Open > 0 && len(s.tasks) >= s.limits.Open && s.tasks[t.ID] == nil {
+	if s.limits.Open > 0 && len(s.account.open) >= s.limits.Open && s.account.open[t.ID] == nil {
 		return fmt.Errorf("task %q: %w: %d", t.ID, ErrFull, s.limits.Open)
 	}
 	switch s.account.Put(s.account.Seq()+1, s.account.Phase(), t) {
 	case Counted:
-		s.admit(t.ID, key)
+		s.admit(s.account.added[0], key)
 	case Taken:
 		return fmt.Errorf("task %q: %w: give each task of a phase its own", t.ID, ErrTwice)
 	default:
@@ -98,11 +95,10 @@ func (s *Store) Put(t *Task, key float64) error {
 	return nil
 }
 
-func (s *Store) admit(id string, key float64) {
+func (s *Store) admit(o *open, key float64) {
 	s.puts++
-	l := &leased{id: id, key: key, put: s.puts, place: -1}
-	s.tasks[id] = l
-	heap.Push(&s.waiting, l)
+	o.lease = leased{key: key, put: s.puts}
+	heap.Push(&s.waiting, o)
 }
 
 // Waiting is how many tasks nobody holds.
@@ -113,21 +109,19 @@ func (s *Store) Next() (key float64, ok bool) {
 	if len(s.waiting) == 0 {
 		return 0, false
 	}
-	return s.waiting[0].key, true
+	return s.waiting[0].lease.key, true
 }
 
-// Hand leases at most n of the tasks that wait to a holder, in answer to its demand of a number; 0: no
-// parcel can be lost on the way.
-func (s *Store) Hand(holder string, n int, demand uint64) []Lease {
-	leases := make([]Lease, 0, max(0, min(n, len(s.waiting))))
-	for len(leases) < cap(leases) {
-		l := heap.Pop(&s.waiting).(*leased) //nolint:forcetypeassert // The queue has nothing else.
-		s.give(l, holder, false)
-		l.demand = demand
-		t, on, _ := s.account.Find(l.id)
-		leases = append(leases, Lease{t, on, l.key, l.failed})
+// Hand leases the task that waits with the smallest key to a holder, in answer to its demand of a number;
+// 0: no parcel can be lost on the way. It returns false if none waits.
+func (s *Store) Hand(holder string, demand uint64) (l Lease, ok bool) {
+	if len(s.waiting) == 0 {
+		return Lease{}, false
 	}
-	return leases
+	o := s.waiting[0]
+	s.give(o, holder, false)
+	o.lease.demand = demand
+	return Lease{o.task, o.last, o.lease.key, o.lease.failed}, true
 }
 
 // Record takes a record from whoever has the lease. Keys are those of the children, in their order.
@@ -136,24 +130,20 @@ func (s *Store) Record(r *Record, keys []float64) (Outcome, error) {
 	if err := r.Check(); err != nil {
 		return Closed, err
 	}
-	t, _, _ := s.account.Find(r.ID)
-	before := make([]bool, len(r.Children))
-	for i := range r.Children {
-		_, _, before[i] = s.account.Find(r.Children[i].ID)
-	}
+	o := s.account.open[r.ID]
 	outcome := s.account.Record(s.account.Seq()+1, s.account.Phase(), r)
 	if outcome != Counted {
 		return outcome, nil
 	}
-	s.results = append(s.results, Result{r.ID, t.Func, s.account.Seq(), r.Fate, r.Result, r.Error})
-	if l := s.tasks[r.ID]; r.Fate != Kept {
-		s.forget(l)
+	s.results = append(s.results, Result{r.ID, o.task.Func, s.account.Seq(), r.Fate, r.Result, r.Error})
+	if l := &o.lease; r.Fate != Kept {
+		s.give(o, "", false)
 	} else {
 		l.failed, l.losses, l.before = 0, 0, r.On // The rest is another task.
 	}
-	for i := range r.Children {
-		if _, _, isOpen := s.account.Find(r.Children[i].ID); isOpen && !before[i] {
-			s.admit(r.Children[i].ID, keyOf(keys, i))
+	for i, child := range s.account.added {
+		if child != nil {
+			s.admit(child, keyOf(keys, i))
 		}
 	}
 	return outcome, nil
@@ -166,27 +156,28 @@ func keyOf(keys []float64, i int) float64 {
 	return 0
 }
 
-func (s *Store) forget(l *leased) {
-	s.give(l, "", false)
-	delete(s.tasks, l.id)
-}
-
 // give takes a task out of the queue, or from its holder, and gives it to another one, or to nobody.
-func (s *Store) give(l *leased, holder string, runs bool) {
-	if l.place >= 0 {
+func (s *Store) give(o *open, holder string, runs bool) {
+	l := &o.lease
+	switch {
+	case l.holder == "" && l.place >= 0:
 		heap.Remove(&s.waiting, l.place)
+	case l.holder != "" && l.holder != holder:
+		list := s.held[l.holder]
+		last := list[len(list)-1]
+		list[l.place], last.lease.place = last, l.place
+		list[len(list)-1] = nil
+		s.held[l.holder] = list[:len(list)-1]
 	}
-	if l.holder != "" && l.holder != holder {
-		delete(s.held[l.holder], l.id)
-	}
-	if holder != "" && holder != l.holder && holder != s.self {
-		s.given++
-	}
-	if l.holder, l.runs, l.demand = holder, runs, 0; holder != "" {
-		if s.held[holder] == nil {
-			s.held[holder] = map[string]*leased{}
+	if holder != "" && holder != l.holder {
+		if holder != s.self {
+			s.given++
 		}
-		s.held[holder][l.id] = l
+		l.place = len(s.held[holder])
+		s.held[holder] = append(s.held[holder], o)
+	}
+	if l.holder, l.runs, l.demand = holder, runs, 0; holder == "" {
+		l.place = -1
 	}
 }
 
@@ -194,15 +185,15 @@ func (s *Store) give(l *leased, holder string, runs bool) {
 // those with the same Try does. The task waits again, until it has failed as often as it may: then it
 // is recorded as Failed.
 func (s *Store) Fail(id string, on uint64, try int, why string) bool {
-	l := s.current(id, on)
-	if l == nil || l.failed != try {
+	o := s.current(id, on)
+	if o == nil || o.lease.failed != try {
 		return false
 	}
-	if l.failed++; l.failed < s.limits.Retry {
-		s.back(l)
+	if o.lease.failed++; o.lease.failed < s.limits.Retry {
+		s.back(o)
 		return true
 	}
-	s.end(l, on, Failed, cut(why))
+	s.end(o, Failed, cut(why))
 	return true
 }
 
@@ -210,17 +201,17 @@ func cut(why string) string { return why[:min(len(why), MaxError)] }
 
 // Cancel records an open task as Failed, and reports whether it was open.
 func (s *Store) Cancel(id, why string) bool {
-	_, on, isOpen := s.account.Find(id)
-	if isOpen {
-		s.end(s.tasks[id], on, Failed, cut(why))
+	o := s.account.open[id]
+	if o != nil {
+		s.end(o, Failed, cut(why))
 	}
-	return isOpen
+	return o != nil
 }
 
 // Return lets a lease wait again that its holder has sent back.
 func (s *Store) Return(id string, on uint64) {
-	if l := s.current(id, on); l != nil && l.place < 0 {
-		s.back(l)
+	if o := s.current(id, on); o != nil && o.lease.holder != "" {
+		s.back(o)
 	}
 }
 
@@ -228,7 +219,8 @@ func (s *Store) Return(id string, on uint64) {
 // Poisoned if as many holders have died of it as may. It returns how many tasks were taken back.
 func (s *Store) Lose(holder string) int {
 	n := 0
-	for _, l := range s.of(holder) {
+	for _, o := range s.of(holder) {
+		l := &o.lease
 		n++
 		if l.runs || l.demand > 0 { // What it had just been given it may have begun.
 			s.redone++
@@ -236,11 +228,11 @@ func (s *Store) Lose(holder string) int {
 		if l.runs {
 			l.losses++
 		}
-		if _, on, _ := s.account.Find(l.id); l.losses >= s.limits.Losses {
-			s.end(l, on, Poisoned, fmt.Sprintf("%d members died while they ran it, %s the last", l.losses, holder))
+		if l.losses >= s.limits.Losses {
+			s.end(o, Poisoned, fmt.Sprintf("%d members died while they ran it, %s the last", l.losses, holder))
 			continue
 		}
-		s.back(l)
+		s.back(o)
 	}
 	delete(s.held, holder)
 	return n
@@ -264,9 +256,9 @@ func (s *Store) Hold(holder string, list []Held, settled uint64) (void []int) {
 	}
 	has := make(map[string]bool, len(list))
 	for i, h := range list {
-		l := s.current(h.ID, h.On)
-		if l == nil {
-			if l = s.tasks[h.ID]; l != nil && l.holder == holder && l.before == h.On {
+		o := s.current(h.ID, h.On)
+		if o == nil {
+			if o = s.account.open[h.ID]; o != nil && o.lease.holder == holder && o.lease.before == h.On {
 				has[h.ID] = true // It does not know yet that its record counts.
 				continue
 			}
@@ -275,12 +267,12 @@ func (s *Store) Hold(holder string, list []Held, settled uint64) (void []int) {
 		}
 		has[h.ID] = true
 		if !h.Passed {
-			s.give(l, holder, h.Runs)
+			s.give(o, holder, h.Runs)
 		}
 	}
-	for _, l := range s.of(holder) {
-		if !has[l.id] && l.demand <= settled {
-			s.back(l)
+	for _, o := range s.of(holder) {
+		if !has[o.task.ID] && o.lease.demand <= settled {
+			s.back(o)
 		}
 	}
 	return void
@@ -288,19 +280,20 @@ func (s *Store) Hold(holder string, list []Held, settled uint64) (void []int) {
 
 // claim notes that an open task, whose record has just counted, runs on at a holder.
 func (s *Store) claim(id, holder string) {
-	switch l := s.tasks[id]; {
-	case l == nil:
-	case l.holder == holder:
-		l.runs = true // What it told before the parcel arrived may still be under way.
+	switch o := s.account.open[id]; {
+	case o == nil:
+	case o.lease.holder == holder:
+		o.lease.runs = true // What it told before the parcel arrived may still be under way.
 	default:
-		s.give(l, holder, true)
+		s.give(o, holder, true)
 	}
 }
 
-// Results takes out what was found since the last call, in the order of the log.
-func (s *Store) Results() []Result {
-	list := s.results
-	s.results = nil
+// Results appends what was found since the last call, in the order of the log.
+func (s *Store) Results(list []Result) []Result {
+	list = append(list, s.results...)
+	clear(s.results)
+	s.results = s.results[:0]
 	return list
 }
 
@@ -310,58 +303,59 @@ func (s *Store) End() bool {
 }
 
 // current is a task if a record that builds on a sequence would count.
-func (s *Store) current(id string, on uint64) *leased {
-	if _, last, isOpen := s.account.Find(id); !isOpen || last != on {
-		return nil
+func (s *Store) current(id string, on uint64) *open {
+	if o := s.account.open[id]; o != nil && o.last == on {
+		return o
 	}
-	return s.tasks[id]
+	return nil
 }
 
 // of are the tasks that a holder has, in the order of the puts.
-func (s *Store) of(holder string) []*leased {
-	list := slices.Collect(maps.Values(s.held[holder]))
-	slices.SortFunc(list, func(a, b *leased) int { return cmp.Compare(a.put, b.put) })
+func (s *Store) of(holder string) []*open {
+	list := slices.Clone(s.held[holder])
+	slices.SortFunc(list, func(a, b *open) int { return cmp.Compare(a.lease.put, b.lease.put) })
 	return list
 }
 
 // back lets a task wait again.
-func (s *Store) back(l *leased) {
-	s.give(l, "", false)
-	heap.Push(&s.waiting, l)
+func (s *Store) back(o *open) {
+	s.give(o, "", false)
+	heap.Push(&s.waiting, o)
 }
 
 // end records that a task is over without a result.
-func (s *Store) end(l *leased, on uint64, fate Fate, why string) {
-	if _, err := s.Record(&Record{ID: l.id, On: on, Fate: fate, Error: why}, nil); err != nil {
+func (s *Store) end(o *open, fate Fate, why string) {
+	if _, err := s.Record(&Record{ID: o.task.ID, On: o.last, Fate: fate, Error: why}, nil); err != nil {
 		panic("workcore: " + err.Error()) // It has no bytes of others but why.
 	}
 }
 
 // queue is a heap of the tasks that wait.
-type queue []*leased
+type queue []*open
 
 func (q queue) Len() int { return len(q) }
 func (q queue) Less(i, j int) bool {
-	return cmp.Or(cmp.Compare(q[i].key, q[j].key), cmp.Compare(q[i].put, q[j].put)) < 0
+	a, b := &q[i].lease, &q[j].lease
+	return a.key < b.key || a.key == b.key && a.put < b.put
 }
 
 func (q queue) Swap(i, j int) {
 	q[i], q[j] = q[j], q[i]
-	q[i].place, q[j].place = i, j
+	q[i].lease.place, q[j].lease.place = i, j
 }
 
 // Push is for package heap.
 func (q *queue) Push(x any) {
-	l := x.(*leased) //nolint:forcetypeassert // Nothing else is pushed.
-	l.place = len(*q)
-	*q = append(*q, l)
+	o := x.(*open) //nolint:forcetypeassert // Nothing else is pushed.
+	o.lease.place = len(*q)
+	*q = append(*q, o)
 }
 
 // Pop is for package heap.
 func (q *queue) Pop() any {
 	last := len(*q) - 1
-	l := (*q)[last]
+	o := (*q)[last]
 	(*q)[last] = nil
-	*q, l.place = (*q)[:last], -1
-	return l
+	*q, o.lease.place = (*q)[:last], -1
+	return o
 }
