@@ -13,6 +13,9 @@ TRIALS   ?= 1000
 COUNTS   ?= change
 TIMES    ?=
 TARGETS  := linux/amd64 linux/arm64 darwin/arm64 windows/amd64
+RELEASES := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
+VERSION  := $(shell sed -nE 's/^const next = "(v[0-9.]+)"$$/\1/p' cmd/pegasus/version.go)
+DIST     ?= dist
 
 # PURE are the packages without goroutines, which "make race" leaves out. A test holds them equal
 # to the table Pure of internal/archtest.
@@ -58,7 +61,7 @@ define timed
 	fi
 endef
 
-.PHONY: help test ci ci-rest nightly vet lint fmt cross race race-all system fuzz configs man bench deep systems simulate broken figures hunt
+.PHONY: help test ci ci-rest release reproduce nightly vet lint fmt cross race race-all system fuzz configs man bench deep systems simulate broken figures hunt
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -172,6 +175,27 @@ man: ## write the man pages to bin/man
 
 bench: ## benchmarks matching BENCH, COUNT times; compare two outputs with benchstat
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./...
+
+# The same commit gives the same bytes: no path, time or number of the build is in them.
+release: ## the static programs of RELEASES in DIST (dist), each with a list of its parts (CycloneDX), and SHA256SUMS
+	@echo "== release $(VERSION)"
+	@rm -rf '$(DIST)'; mkdir -p '$(DIST)'
+	@for target in $(RELEASES); do \
+		file='$(DIST)'/pegasus_$(VERSION)_$${target%/*}_$${target#*/}; \
+		CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build -ldflags '-s -w -X main.tag=$(VERSION)' -o "$$file" ./cmd/pegasus; \
+		$(TOOL) cyclonedx-gomod bin -json -noserial -notimestamp -version $(VERSION) -output "$$file.cdx.json" "$$file" 2>/dev/null; \
+		ls -l "$$file"; \
+	done
+	@cd '$(DIST)' && { command -v sha256sum >/dev/null && sha256sum pegasus_* || shasum -a 256 pegasus_*; } > SHA256SUMS
+
+reproduce: ## build the release in two other clones, and compare their bytes
+	@dir=$$(mktemp -d); trap 'rm -rf $$dir' EXIT; \
+	for one in a b/deeper; do \
+		git clone -q . $$dir/$$one; \
+		$(MAKE) --no-print-directory -C $$dir/$$one release DIST=dist; \
+	done; \
+	diff $$dir/a/dist/SHA256SUMS $$dir/b/deeper/dist/SHA256SUMS; \
+	echo "the same bytes in both clones"
 
 figures: ## sizes of the tree, and their limits
 	$(GO) test -run '^TestFigures$$' -count 1 -v ./internal/archtest

@@ -3,15 +3,25 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
 )
 
+// next is the release that this tree becomes. "make release" reads it here.
+const next = "v0.1.0"
+
+// tag is next in the programs that "make release" builds.
+var tag string
+
+// released matches the version of a module that was installed from a release.
+var released = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-rc\.[0-9]+)?$`)
+
 // version is what is known of the build.
 type version struct {
-	Version  string `json:"version"` // of the module, "(devel)" where the build does not know it
+	Version  string `json:"version"` // a release, or next with "-dev"
 	Commit   string `json:"commit,omitempty"`
 	Modified bool   `json:"modified,omitempty"` // the tree had changes beside the commit
 	Go       string `json:"go"`
@@ -28,9 +38,12 @@ func ownVersion() version {
 }
 
 func versionOf(info *debug.BuildInfo) version {
-	v := version{Version: info.Main.Version, Go: info.GoVersion, OS: runtime.GOOS, Arch: runtime.GOARCH}
-	if v.Version == "" {
-		v.Version = "(devel)"
+	v := version{Version: next + "-dev", Go: info.GoVersion, OS: runtime.GOOS, Arch: runtime.GOARCH}
+	switch {
+	case tag != "":
+		v.Version = tag
+	case released.MatchString(info.Main.Version):
+		v.Version = info.Main.Version
 	}
 	for _, s := range info.Settings {
 		switch s.Key {
