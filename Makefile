@@ -183,7 +183,7 @@ release: ## the static programs of RELEASES in DIST (dist), each with a list of 
 	@for target in $(RELEASES); do \
 		file='$(DIST)'/pegasus_$(VERSION)_$${target%/*}_$${target#*/}; \
 		CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build -ldflags '-s -w -X main.tag=$(VERSION)' -o "$$file" ./cmd/pegasus; \
-		$(TOOL) cyclonedx-gomod bin -json -noserial -notimestamp -version $(VERSION) -output "$$file.cdx.json" "$$file" 2>/dev/null; \
+		$(GO) tool -modfile=tools/sbom/go.mod cyclonedx-gomod bin -json -noserial -notimestamp -version $(VERSION) -output "$$file.cdx.json" "$$file" 2>/dev/null; \
 		ls -l "$$file"; \
 	done
 	@cd '$(DIST)' && { command -v sha256sum >/dev/null && sha256sum pegasus_* || shasum -a 256 pegasus_*; } > SHA256SUMS

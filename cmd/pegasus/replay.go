@@ -116,10 +116,11 @@ func (f *replayFlags) file(ctx context.Context, file string, cfg *synchronizer.C
 
 // versions says what else may be the reason.
 func versions(recorded string) string {
-	if recorded == "" || recorded == ownVersion().Version {
+	this := buildInfo().Main.Version // As journals have it.
+	if recorded == "" || recorded == this {
 		return ": the journal was changed, or this is another build of pegasus"
 	}
-	return fmt.Sprintf(": it was recorded by pegasus %s, and this is %s", recorded, ownVersion().Version)
+	return fmt.Sprintf(": it was recorded by pegasus %s, and this is %s", recorded, this)
 }
 
 // journalFiles are a file, or the journals of the newest run in a directory.

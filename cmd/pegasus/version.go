@@ -29,12 +29,13 @@ type version struct {
 	Arch     string `json:"arch"`
 }
 
-func ownVersion() version {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		info = &debug.BuildInfo{GoVersion: runtime.Version()}
+func ownVersion() version { return versionOf(buildInfo()) }
+
+func buildInfo() *debug.BuildInfo {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info
 	}
-	return versionOf(info)
+	return &debug.BuildInfo{GoVersion: runtime.Version()}
 }
 
 func versionOf(info *debug.BuildInfo) version {
