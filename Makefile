@@ -14,7 +14,7 @@ COUNTS   ?= change
 TIMES    ?=
 TARGETS  := linux/amd64 linux/arm64 darwin/arm64 windows/amd64
 RELEASES := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
-VERSION  := $(shell sed -nE 's/^const next = "(v[0-9.]+)"$$/\1/p' cmd/pegasus/version.go)
+VERSION  := $(shell sed -nE 's/^const Next = "(v[0-9.]+)"$$/\1/p' internal/version/version.go)
 DIST     ?= dist
 
 # PURE are the packages without goroutines, which "make race" leaves out. A test holds them equal
@@ -182,7 +182,7 @@ release: ## the static programs of RELEASES in DIST (dist), each with a list of 
 	@rm -rf '$(DIST)'; mkdir -p '$(DIST)'
 	@for target in $(RELEASES); do \
 		file='$(DIST)'/pegasus_$(VERSION)_$${target%/*}_$${target#*/}; \
-		CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build -ldflags '-s -w -X main.tag=$(VERSION)' -o "$$file" ./cmd/pegasus; \
+		CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build -ldflags '-s -w -X $(MODULE)/internal/version.tag=$(VERSION)' -o "$$file" ./cmd/pegasus; \
 		$(GO) tool -modfile=tools/sbom/go.mod cyclonedx-gomod bin -json -noserial -notimestamp -version $(VERSION) -output "$$file.cdx.json" "$$file" 2>/dev/null; \
 		ls -l "$$file"; \
 	done

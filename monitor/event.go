@@ -26,6 +26,7 @@ type Verdict struct {
 	// Suppressed is how many firings the cooldown has kept back since the last one, if
 	// it fired or is kept back now.
 	Suppressed uint64
+	Silent     bool   // it fired, and its predicate only sets variables of memory
 	Epoch      uint64 // of the global state
 	Index      uint64 // of the global state within the epoch, or of what Modality says
 	Partial    bool   // some member's state was unknown

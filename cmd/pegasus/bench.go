@@ -14,6 +14,7 @@ import (
 	"github.com/gopegasus/pegasus/connect"
 	"github.com/gopegasus/pegasus/internal/bench"
 	"github.com/gopegasus/pegasus/internal/show"
+	"github.com/gopegasus/pegasus/internal/version"
 )
 
 const benchHelp = `bench measures what the framework adds to bare NATS on this machine: legs of both
@@ -149,7 +150,7 @@ func runBench[R any](cmd *cobra.Command, this *bench.Program, text func(R) strin
 		if err != nil {
 			return fail(fmt.Errorf("this program cannot be found to start it again: %w", err))
 		}
-		*this = bench.Program{Command: []string{program, "bench", "worker"}, Pegasus: ownVersion().build(), Machine: bench.ThisMachine()}
+		*this = bench.Program{Command: []string{program, "bench", "worker"}, Pegasus: version.Own().Build(), Machine: bench.ThisMachine()}
 		r, err := measure(cmd.Context())
 		if err != nil {
 			return err

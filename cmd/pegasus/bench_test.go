@@ -15,6 +15,7 @@ import (
 	"github.com/gopegasus/pegasus/embedded"
 	"github.com/gopegasus/pegasus/internal/bench"
 	"github.com/gopegasus/pegasus/internal/show"
+	"github.com/gopegasus/pegasus/internal/version"
 )
 
 // short runs say nothing about speed; they go the whole way.
@@ -109,7 +110,7 @@ func TestBenchShape(t *testing.T) {
  }
 }`, "RATIO", ratio)
 	o := measured(t, shortBench)
-	if o["rounds"] != 1.0 || o["leg"] != "20ms" || o["pegasus"] != ownVersion().build() {
+	if o["rounds"] != 1.0 || o["leg"] != "20ms" || o["pegasus"] != version.Own().Build() {
 		t.Errorf("measured by %v with %v rounds of %v", o["pegasus"], o["rounds"], o["leg"])
 	}
 	want = strings.ReplaceAll(want, "MACHINE", machine)

@@ -133,7 +133,7 @@ func (f *feed) run(first show.Entry) error {
 type watcher struct {
 	name    string
 	feed    interface{ put(show.Entry) }
-	verbose bool
+	firings show.Firings
 	ended   chan<- monitor.ProgramEvent // where to tell the end of a program; nil: in the feed
 	leads   func()                      // called when it leads; nil: that is told before
 	epoch   uint64
@@ -153,7 +153,7 @@ func (w *watcher) observe(e monitor.Event) {
 			w.put(e)
 		}
 	case monitor.Verdict:
-		if e.Fired || w.verbose {
+		if (e.Fired || w.firings.Verbose) && w.firings.Shows(e.Predicate, e.Silent) {
 			w.put(e)
 		}
 	case monitor.ProgramEvent:
@@ -163,18 +163,18 @@ func (w *watcher) observe(e monitor.Event) {
 		}
 		w.put(e)
 	case monitor.Plan:
-		if len(e.Plan.Moves) > 0 || w.verbose {
+		if len(e.Plan.Moves) > 0 || w.firings.Verbose {
 			w.put(e)
 		}
 	case monitor.Fate:
-		if e.Signal.Predicate != wire.ProgramSignals || w.verbose {
+		if program := e.Signal.Predicate == wire.ProgramSignals; program && w.firings.Verbose || !program && w.firings.Shows(e.Signal.Predicate, false) {
 			w.put(e)
 		}
 	case monitor.Clock, monitor.Reload:
 		w.put(e)
 	case monitor.Rejection:
-		if w.verbose || !w.refused {
-			w.put(show.Refusal{Rejection: e, Last: !w.verbose})
+		if w.firings.Verbose || !w.refused {
+			w.put(show.Refusal{Rejection: e, Last: !w.firings.Verbose})
 		}
 		w.refused = true
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gopegasus/pegasus/internal/show"
+	"github.com/gopegasus/pegasus/internal/version"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
@@ -90,7 +91,7 @@ func (f *replayFlags) file(ctx context.Context, file string, cfg *synchronizer.C
 		return err
 	}
 	defer in.Close() //nolint:errcheck // Nothing was written.
-	w := &watcher{feed: out, verbose: f.verbose}
+	w := &watcher{feed: out, firings: show.Firings{Verbose: f.verbose}}
 	opt := synchronizer.ReplayOptions{Changed: cfg}
 	tell := cfg == nil || f.verbose
 	opt.Observe = func(at time.Time, e monitor.Event) {
@@ -116,7 +117,7 @@ func (f *replayFlags) file(ctx context.Context, file string, cfg *synchronizer.C
 
 // versions says what else may be the reason.
 func versions(recorded string) string {
-	this := buildInfo().Main.Version // As journals have it.
+	this := version.Info().Main.Version // As journals have it.
 	if recorded == "" || recorded == this {
 		return ": the journal was changed, or this is another build of pegasus"
 	}

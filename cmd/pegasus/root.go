@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/gopegasus/pegasus/internal/version"
 )
 
 const rootHelp = `pegasus watches a group of processes: it builds global states that certainly
@@ -41,7 +43,7 @@ func newRoot() *cobra.Command {
   pegasus watch
   pegasus why all-idle
   pegasus detect trace.jsonl`,
-		Version:           ownVersion().String(),
+		Version:           version.Own().String(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,

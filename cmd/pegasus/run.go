@@ -77,6 +77,7 @@ type runFlags struct {
 	state         *pflag.Flag
 	standby       bool
 	verbose, json bool
+	predicates    []string
 }
 
 // maxJournal bounds --journal-limit, in MiB.
@@ -97,7 +98,8 @@ func newRun() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	f.add(cmd, "members use the same", "record the inputs to a file a synchronizer in `DIR`, for replay",
-		"`MIB` that a journal may have; it ends there, and the run goes on", "tell every change of a verdict and every refusal too")
+		"`MIB` that a journal may have; it ends there, and the run goes on", "tell every change of a verdict, firings that only set memory, and every refusal too")
+	addPredicate(cmd, &f.predicates)
 	flags.StringVar(&f.http, "http", "", "`HOST:PORT` for metrics and health, such as "+operatorAddress+" (default none)")
 	flags.StringVar(&f.name, "name", "", "run this `SYNCHRONIZER` alone (default all that are not thread-level)")
 	flags.StringArrayVar(&f.set, "set", nil, "give a parameter of the configuration a value instead of its default, `NAME=VALUE`; once for each parameter")
@@ -146,6 +148,9 @@ func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Write
 	if err != nil {
 		return err
 	}
+	if err := (&show.Firings{Predicates: f.predicates}).Check(predicatesOf(levels)); err != nil {
+		return err
+	}
 	if f.resume != "" && len(levels) != 1 {
 		return fmt.Errorf("--resume goes on with one synchronizer, and %s has %d to run: choose it with --name", file, len(levels))
 	}
@@ -170,6 +175,18 @@ func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Write
 		return nil // Ended before it had begun.
 	}
 	return fail(err)
+}
+
+func addPredicate(cmd *cobra.Command, names *[]string) {
+	cmd.Flags().StringSliceVar(names, "predicate", nil, "show the lines of this `PREDICATE` alone; several by commas (default all, without firings that only set memory)")
+}
+
+func predicatesOf(levels []synchronizer.Level) (names []string) {
+	for i := range levels {
+		names = append(names, levels[i].Predicates...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // together refuses flags that exclude each other.

@@ -25,6 +25,7 @@ const (
 // watchSource collects what a run tells.
 type watchSource struct {
 	live  *live
+	shown *show.Firings
 	feed  *feed
 	known []synchronizer.Presence
 	mute  map[synchronizer.Presence]bool // did not answer last
@@ -52,11 +53,30 @@ func (s *watchSource) begin(ctx context.Context, l *live) (names []string, err e
 	for _, p := range s.known {
 		names = append(names, p.Synchronizer)
 	}
+	if len(s.shown.Predicates) > 0 {
+		if err := s.shown.Check(s.predicates(ctx)); err != nil {
+			return nil, err
+		}
+	}
 	all := wire.Subjects{Tenant: l.tenant, Group: "*"}.Events("*")
 	if err := l.bus.Subscribe(all, bus.Limits{Messages: feedLimit}, s.told); err != nil {
 		return nil, err
 	}
 	return names, l.bus.Flush(ctx)
+}
+
+// predicates are those of the synchronizers that answer.
+func (s *watchSource) predicates(ctx context.Context) (names []string) {
+	for _, p := range s.known {
+		var status monitor.Status
+		if err := s.live.ask(ctx, p, wire.VerbWatch, "", &status); err == nil {
+			for i := range status.Predicates {
+				names = append(names, status.Predicates[i].Name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // told takes a message with events.
@@ -67,7 +87,7 @@ func (s *watchSource) told(m bus.Message) {
 			s.say("", fmt.Sprintf("an event that cannot be read: %v", err))
 			continue
 		}
-		if s.live.only == "" || s.live.only == e.Synchronizer {
+		if (s.live.only == "" || s.live.only == e.Synchronizer) && s.shown.ShowsLine(e) {
 			s.feed.put(show.Entry{At: e.Time.Local(), From: e.Synchronizer, Event: e})
 		}
 	}

@@ -1,10 +1,12 @@
-package main
+package version_test
 
 import (
 	"os"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/gopegasus/pegasus/internal/version"
 )
 
 // TestRelease: the Makefile, the workflow and the changelog speak of the version that the program prints.
@@ -16,18 +18,18 @@ func TestRelease(t *testing.T) {
 		}
 		return string(text)
 	}
-	if got := regexp.MustCompile(`(?m)^const next = "(v[0-9.]+)"$`).FindStringSubmatch(read("version.go")); got == nil || got[1] != next {
-		t.Errorf("the expression of the Makefile finds %q, and the version is %s", got, next)
+	if got := regexp.MustCompile(`(?m)^const Next = "(v[0-9.]+)"$`).FindStringSubmatch(read("version.go")); got == nil || got[1] != version.Next {
+		t.Errorf("the expression of the Makefile finds %q, and the version is %s", got, version.Next)
 	}
-	sed := `s/^const next = "(v[0-9.]+)"$/\1/p' cmd/pegasus/version.go`
+	sed := `s/^const Next = "(v[0-9.]+)"$/\1/p' internal/version/version.go`
 	if !strings.Contains(strings.ReplaceAll(read("../../Makefile"), "$$", "$"), sed) || !strings.Contains(read("../../.github/workflows/release.yaml"), sed) {
 		t.Errorf("the Makefile and the workflow read the version by %s", sed)
 	}
-	_, section, found := strings.Cut(read("../../CHANGELOG.md"), "\n## "+strings.TrimPrefix(next, "v")+"\n")
+	_, section, found := strings.Cut(read("../../CHANGELOG.md"), "\n## "+strings.TrimPrefix(version.Next, "v")+"\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	lines := strings.Split(section, "\n")
 	if !found || len(lines) > 60 {
-		t.Errorf("the changelog has %d lines for %s, and at most 60 are allowed", len(lines), next)
+		t.Errorf("the changelog has %d lines for %s, and at most 60 are allowed", len(lines), version.Next)
 	}
 	for _, l := range lines {
 		if len(l) > 160 {
