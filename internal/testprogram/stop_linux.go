@@ -1,0 +1,69 @@
+package testprogram
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Stopped runs the program with arguments, stops one of its child processes at a random time within
+// a second of their start, lets it continue after twice as long as others wait for it, and returns what
+// the program has printed. It fails if the program does.
+func Stopped(tb testing.TB, seed uint64, args ...string) []byte {
+	tb.Helper()
+	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // It is to be repeatable.
+	cmd := Command(tb, args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		tb.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	var list []int
+	for deadline := time.Now().Add(10 * time.Second); len(list) == 0; list = children(cmd.Process.Pid) {
+		select {
+		case err := <-ended:
+			tb.Fatalf("%v ended before it had started a process: %v: %s", args, err, &stderr)
+		case <-time.After(time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			tb.Fatalf("%v has started no process", args)
+		}
+	}
+	time.Sleep(time.Duration(random.IntN(1000)) * time.Millisecond)
+	list = children(cmd.Process.Pid)
+	if len(list) > 0 { // Else the work is done, which is no fault.
+		pid := list[random.IntN(len(list))]
+		_ = syscall.Kill(pid, syscall.SIGSTOP) // It may have ended.
+		time.Sleep(time.Second)
+		_ = syscall.Kill(pid, syscall.SIGCONT)
+	}
+	if err := <-ended; err != nil {
+		tb.Fatalf("%v: %v: %s", args, err, &stderr)
+	}
+	return stdout.Bytes()
+}
+
+// children are the processes that a process has started and that have not ended.
+func children(pid int) (list []int) {
+	files, _ := filepath.Glob("/proc/[0-9]*/stat") // The pattern is right.
+	for _, file := range files {
+		text, err := os.ReadFile(file) //nolint:gosec // It is a process of this machine.
+		if err != nil {
+			continue // It has ended.
+		}
+		// The name in parentheses may have any characters: state and parent follow the last one.
+		after := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+		if child, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil && len(after) > 1 && after[0] != "Z" && after[1] == strconv.Itoa(pid) {
+			list = append(list, child)
+		}
+	}
+	return list
+}
