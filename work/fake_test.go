@@ -27,6 +27,7 @@ type group struct {
 	links   []*fakeLink // in the roster, by name
 	ends    int
 	tells   int
+	reports []string             // what members answer who ask how the space stands
 	lose    func(to string) bool // drops a message; nil: none
 }
 
@@ -41,14 +42,14 @@ type fakeLink struct {
 	// Guarded by the lock of the group:
 	watcher *link.Watcher
 	entered bool
-	over    chan struct{} // closed when the phase is over
-	inbox   chan []byte
+	over    chan struct{}          // closed when the phase is over
+	inboxes map[string]chan []byte // by subject
 	told    map[string]scgs.Value
 }
 
 // join adds a life of a member to the roster.
 func (g *group) join(name string, life uint64) *fakeLink {
-	l := &fakeLink{g: g, self: link.Peer{Name: name, Life: life}, over: make(chan struct{}), told: map[string]scgs.Value{}}
+	l := &fakeLink{g: g, self: link.Peer{Name: name, Life: life}, over: make(chan struct{}), told: map[string]scgs.Value{}, inboxes: map[string]chan []byte{}}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.links = append(g.links, l)
@@ -108,8 +109,9 @@ func (l *fakeLink) Section() *config.Work { return l.g.section }
 func (l *fakeLink) Subject(member string) string {
 	return "work." + member
 }
-func (l *fakeLink) Now() clocksync.Instant { return clocksync.Instant(time.Since(l.g.begin)) }
-func (l *fakeLink) Log() *slog.Logger      { return slog.New(slog.DiscardHandler) }
+func (l *fakeLink) Status() (asked, told string) { return "asked", "told." + l.self.Name }
+func (l *fakeLink) Now() clocksync.Instant       { return clocksync.Instant(time.Since(l.g.begin)) }
+func (l *fakeLink) Log() *slog.Logger            { return slog.New(slog.DiscardHandler) }
 
 func (l *fakeLink) Watch(w link.Watcher) (func(), error) {
 	l.g.mu.Lock()
@@ -169,10 +171,13 @@ func (c *fakeConn) Publish(subject string, data []byte) error {
 	if c.l.g.lose != nil && c.l.g.lose(subject) {
 		return nil
 	}
+	if strings.HasPrefix(subject, "told.") {
+		c.l.g.reports = append(c.l.g.reports, string(data))
+	}
 	for _, l := range c.l.g.links {
-		if l.Subject(l.self.Name) == subject && l.inbox != nil {
+		if inbox := l.inboxes[subject]; inbox != nil {
 			select {
-			case l.inbox <- slices.Clone(data):
+			case inbox <- slices.Clone(data):
 			default: // It is too slow.
 			}
 		}
@@ -180,10 +185,10 @@ func (c *fakeConn) Publish(subject string, data []byte) error {
 	return nil
 }
 
-func (c *fakeConn) Subscribe(_ string, handle func([]byte)) error {
+func (c *fakeConn) Subscribe(subject string, handle func([]byte)) error {
 	inbox := make(chan []byte, 1<<16)
 	c.l.g.mu.Lock()
-	c.l.inbox = inbox
+	c.l.inboxes[subject] = inbox
 	c.l.g.mu.Unlock()
 	c.running.Go(func() {
 		for {

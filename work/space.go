@@ -61,6 +61,7 @@ type Space struct {
 	awaits   bool               // as told
 	estimate clocksync.Instant  // when estimates were told last
 	roster   map[workcore.Peer]bool
+	reported clocksync.Instant // when somebody was told last how the space stands
 	early    []*workcore.Frame // of lives that are not in the roster yet
 	begun    clocksync.Instant
 }
@@ -99,7 +100,7 @@ func Open(ctx context.Context, m *agent.Member, options ...Option) (*Space, erro
 func open(ctx context.Context, l link.Link, options []Option) (*Space, error) {
 	s := &Space{
 		link: l, log: l.Log().With("member", l.Self().Name), functions: map[string]*function{}, kick: make(chan struct{}, 1),
-		results: map[string]*results{}, ids: newIDs(), wake: clocksync.MaxInstant, begun: l.Now(), estimate: clocksync.MinInstant,
+		results: map[string]*results{}, ids: newIDs(), wake: clocksync.MaxInstant, begun: l.Now(), estimate: clocksync.MinInstant, reported: clocksync.MinInstant,
 	}
 	var faults []error
 	for _, o := range options {
@@ -177,6 +178,10 @@ func (s *Space) begin(ctx context.Context) (err error) { //nolint:contextcheck /
 	s.takeRoster(roster)
 	s.mu.Unlock()
 	if err := s.conn.Subscribe(s.link.Subject(self.Name), s.receive); err != nil {
+		return fail(err)
+	}
+	asked, _ := s.link.Status()
+	if err := s.conn.Subscribe(asked, s.asked); err != nil {
 		return fail(err)
 	}
 	if err := s.conn.Flush(ctx); err != nil {

@@ -1,8 +1,11 @@
 package work
 
 import (
+	"encoding/json"
+	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/workcore"
@@ -123,6 +126,32 @@ func (s *Space) Stats() Stats {
 	return Stats{Phase: s.phase, Queued: t.Queued, Running: t.Running, Open: t.Open, Stuck: s.stuck, Tasks: s.machine.Counts().Put, Moved: t.Moved, Given: t.Given, Redone: t.Redone, Dropped: dropped, Bad: s.bad}
 }
 
+// reportPause is the least time between two answers to those who ask how the space stands here. More
+// than one may ask at a time: all hear each answer.
+const reportPause = 100 * time.Millisecond
+
+// asked answers how the space stands here.
+func (s *Space) asked([]byte) {
+	s.mu.Lock()
+	now := s.link.Now()
+	if s.err != nil || now < s.reported.Add(reportPause) {
+		s.mu.Unlock()
+		return
+	}
+	s.reported = now
+	r := s.machine.Report()
+	r.Stuck, r.Awaits = s.stuck, slices.ContainsFunc(s.waiters, func(w *waiter) bool { return w.awaits })
+	s.mu.Unlock()
+	s.sender.mu.Lock()
+	r.Dropped = s.sender.dropped
+	s.sender.mu.Unlock()
+	data, err := json.Marshal(r)
+	_, told := s.link.Status()
+	if err = errors.Join(err, s.conn.Publish(told, data)); err != nil {
+		s.log.Debug("how the space stands could not be told", "error", err)
+	}
+}
+
 // Holding is what one member has of the tasks that this member has put.
 type Holding struct {
 	Member string // its name
@@ -136,7 +165,7 @@ func (s *Space) Holdings() []Holding {
 	defer s.mu.Unlock()
 	var list []Holding
 	for _, h := range s.machine.Holdings() {
-		list = append(list, Holding{h.Peer.Name, h.Tasks, h.Runs})
+		list = append(list, Holding(h))
 	}
 	return list
 }

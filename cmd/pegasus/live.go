@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,18 +14,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gopegasus/pegasus/connect"
+	"github.com/gopegasus/pegasus/internal/ask"
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/nearest"
 	"github.com/gopegasus/pegasus/internal/show"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/synchronizer"
-)
-
-const (
-	// whoTime is how long synchronizers have to say that they are there.
-	whoTime = 300 * time.Millisecond
-	// answerTime is how long one has to answer.
-	answerTime = 4 * time.Second
 )
 
 // liveHelp is what the commands have in common that ask a running synchronizer.
@@ -56,6 +48,7 @@ func (f *liveFlags) add(cmd *cobra.Command) {
 // live asks the synchronizers of a run.
 type live struct {
 	bus    *bus.Bus
+	asker  ask.Asker
 	tenant string
 	only   string // the one to ask; empty: all
 	shown  string // the server's URL
@@ -103,6 +96,7 @@ func (f *liveFlags) open(ctx context.Context, stderr io.Writer, o bus.Options) (
 	if l.bus, err = bus.Dial(ctx, at.URL, o); err != nil {
 		return nil, fail(fmt.Errorf("%w%s", at.Explain(err), hint))
 	}
+	l.asker = ask.Asker{Bus: l.bus, Tenant: l.tenant}
 	return l, nil
 }
 
@@ -110,7 +104,7 @@ func (l *live) close() error { return l.bus.Close() }
 
 // who finds the synchronizers to ask, in the order of their names.
 func (l *live) who(ctx context.Context) ([]synchronizer.Presence, error) {
-	all, err := l.present(ctx)
+	all, err := l.asker.Present(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -147,67 +141,6 @@ func (l *live) nobody() error {
 	return fmt.Errorf("no synchronizer of tenant %q runs on the NATS server at %s: check %s and --tenant", l.tenant, l.shown, l.from)
 }
 
-// present asks who is there; nobody is no error.
-func (l *live) present(ctx context.Context) ([]synchronizer.Presence, error) {
-	waiting, cancel := context.WithTimeout(ctx, whoTime)
-	defer cancel()
-	var all []synchronizer.Presence
-	err := l.bus.Gather(waiting, wire.Subjects{Tenant: l.tenant}.Who(), nil, func(part []byte) bool {
-		var reply wire.Reply
-		var p synchronizer.Presence
-		if done, err := reply.Add(part); err == nil && done && json.Unmarshal(reply.Text(), &p) == nil {
-			all = append(all, p)
-		}
-		return true
-	})
-	over := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
-	if err != nil && !over && !errors.Is(err, bus.ErrNoResponders) {
-		return nil, err
-	}
-	slices.SortFunc(all, func(a, b synchronizer.Presence) int {
-		return cmp.Or(cmp.Compare(a.Synchronizer, b.Synchronizer), cmp.Compare(a.Group, b.Group))
-	})
-	return all, nil
-}
-
-// refusedAnswer is an answer that says why there is none.
-type refusedAnswer struct{ text string }
-
-func (r *refusedAnswer) Error() string { return r.text }
-
-// ask puts one question and fills the answer into an object. It fails with a
-// *refusedAnswer if the synchronizer does not answer it.
-func (l *live) ask(ctx context.Context, p synchronizer.Presence, verb wire.Verb, text string, into any) error {
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
-	defer cancel()
-	subjects := wire.Subjects{Tenant: l.tenant, Group: p.Group}
-	var reply wire.Reply
-	var bad error
-	err := l.bus.Gather(ctx, subjects.Ask(p.Synchronizer, verb), []byte(text), func(part []byte) bool {
-		done := false
-		done, bad = reply.Add(part)
-		return !done && bad == nil
-	})
-	switch {
-	case errors.Is(err, bus.ErrNoResponders):
-		return fmt.Errorf("synchronizer %q has gone", p.Synchronizer)
-	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("synchronizer %q has not answered within %v: it hangs, or parts of its answer are lost; ask again", p.Synchronizer, answerTime)
-	case err != nil || bad != nil:
-		return fmt.Errorf("synchronizer %q: %w", p.Synchronizer, errors.Join(err, bad))
-	}
-	var refused struct{ Error string }
-	if err := json.Unmarshal(reply.Text(), &refused); err == nil && refused.Error != "" {
-		return &refusedAnswer{refused.Error}
-	}
-	d := json.NewDecoder(bytes.NewReader(reply.Text()))
-	d.UseNumber() // No digit of an int is lost.
-	if err := d.Decode(into); err != nil {
-		return fmt.Errorf("the answer of synchronizer %q cannot be read, it may be of another version: %w", p.Synchronizer, err)
-	}
-	return nil
-}
-
 // answers are those of every synchronizer of the run to a question, and why there is
 // none of others.
 func answers[A any](cmd *cobra.Command, f *liveFlags, verb wire.Verb, text string) ([]*A, error) {
@@ -225,7 +158,7 @@ func answers[A any](cmd *cobra.Command, f *liveFlags, verb wire.Verb, text strin
 	var errs []error
 	for _, p := range all {
 		a := new(A)
-		if err := l.ask(ctx, p, verb, text, a); err != nil {
+		if err := l.asker.Ask(ctx, p, verb, text, a); err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -233,7 +166,7 @@ func answers[A any](cmd *cobra.Command, f *liveFlags, verb wire.Verb, text strin
 	}
 	if verb == wire.VerbWhy && len(list) > 0 { // Another synchronizer of the run has the predicate.
 		errs = slices.DeleteFunc(errs, func(err error) bool {
-			_, refused := errors.AsType[*refusedAnswer](err)
+			_, refused := errors.AsType[*ask.RefusedError](err)
 			return refused
 		})
 	}

@@ -117,7 +117,7 @@ func (f *liveFlags) set(cmd *cobra.Command, what *synchronizer.Setting) error {
 		return fail(err)
 	}
 	a := new(synchronizer.Changed)
-	if err := l.ask(ctx, all[0], wire.VerbSet, string(text), a); err != nil {
+	if err := l.asker.Ask(ctx, all[0], wire.VerbSet, string(text), a); err != nil {
 		return fail(err)
 	}
 	return printAnswers(cmd, f, []*synchronizer.Changed{a}, changedText, nil)

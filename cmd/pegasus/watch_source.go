@@ -69,7 +69,7 @@ func (s *watchSource) begin(ctx context.Context, l *live) (names []string, err e
 func (s *watchSource) predicates(ctx context.Context) (names []string) {
 	for _, p := range s.known {
 		var status monitor.Status
-		if err := s.live.ask(ctx, p, wire.VerbWatch, "", &status); err == nil {
+		if err := s.live.asker.Ask(ctx, p, wire.VerbWatch, "", &status); err == nil {
 			for i := range status.Predicates {
 				names = append(names, status.Predicates[i].Name)
 			}
@@ -120,7 +120,7 @@ func (s *watchSource) pollOnce(ctx context.Context, search bool) {
 	}
 	for _, p := range s.known {
 		var status monitor.Status
-		err := s.live.ask(ctx, p, wire.VerbWatch, "", &status)
+		err := s.live.asker.Ask(ctx, p, wire.VerbWatch, "", &status)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -137,7 +137,7 @@ func (s *watchSource) pollOnce(ctx context.Context, search bool) {
 
 // search looks who is there by now. Those that have gone are dropped.
 func (s *watchSource) search(ctx context.Context) {
-	now, err := s.live.present(ctx)
+	now, err := s.live.asker.Present(ctx)
 	if err != nil || len(now) == 0 {
 		return
 	}

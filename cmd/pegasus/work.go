@@ -11,12 +11,15 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/show"
+	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/internal/worksim"
+	"github.com/gopegasus/pegasus/monitor"
 )
 
 const workHelp = `work is about the tasks that the members of a group share.
-Its subcommand runs them in a simulator.`
+Its subcommands run them in a simulator, and tell how those of a run stand.`
 
 const workSimHelp = `sim runs the distribution of tasks on simulated nodes and a simulated network, and
 prints how near the time comes to a bound that no strategy can be below. What
@@ -35,12 +38,12 @@ const workSimExample = `  pegasus work sim farm.yaml
 func newWork() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "work",
-		Short: "Try how tasks are shared",
+		Short: "Try how tasks are shared, and see how they stand",
 		Long:  workHelp,
 		Args:  noArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return fail(cmd.Help()) },
 	}
-	cmd.AddCommand(newWorkSim())
+	cmd.AddCommand(newWorkSim(), newWorkStatus())
 	return cmd
 }
 
@@ -131,4 +134,63 @@ func workFaults(results []*worksim.Result) error {
 		}
 	}
 	return nil
+}
+
+const workStatusHelp = `status tells how the tasks of a running group stand: for each member the phase that
+it is in, the tasks that it has put and that are open, those that wait and run there,
+and who has its tasks. The members themselves are asked; those that do not answer
+within a second are named.
+
+` + liveHelp + `
+
+Exit codes: 0 told, 1 no synchronizer or no member answers, 2 wrong usage.`
+
+const workStatusExample = `  pegasus work status
+  pegasus work status --nats nats://127.0.0.1:4222 --tenant blue
+  pegasus work status --json | jq '.members[] | select(.stuck > 0) | .member'`
+
+func newWorkStatus() *cobra.Command {
+	var f liveFlags
+	cmd := &cobra.Command{
+		Use:     "status",
+		Short:   "Tell how the tasks of a running group stand",
+		Long:    workStatusHelp,
+		Example: workStatusExample,
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			spaces, err := spacesOf(cmd, &f)
+			return printAnswers(cmd, &f, spaces, show.SpaceText, err)
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+// spacesOf asks the members of each synchronizer's group.
+func spacesOf(cmd *cobra.Command, f *liveFlags) (spaces []*show.Space, err error) {
+	ctx := cmd.Context()
+	l, err := f.open(ctx, cmd.ErrOrStderr(), bus.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer l.close() //nolint:errcheck // All answers are there.
+	all, err := l.who(ctx)
+	if err != nil {
+		return nil, fail(err)
+	}
+	var errs []error
+	for _, p := range all {
+		var status monitor.Status
+		if err := l.asker.Ask(ctx, p, wire.VerbStatus, "", &status); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		reports, silent, err := l.asker.Space(ctx, &status)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		spaces = append(spaces, &show.Space{Synchronizer: status.Synchronizer, Group: status.Group, Epoch: status.Epoch, Members: reports, Silent: silent})
+	}
+	return spaces, fail(errors.Join(errs...))
 }

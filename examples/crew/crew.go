@@ -55,7 +55,8 @@ type Crew struct {
 	mu      sync.Mutex
 	workers map[string]*exec.Cmd
 	killed  []string
-	inputs  []io.Closer // of all workers
+	stopped map[string]time.Time // and since when
+	inputs  []io.Closer          // of all workers
 	running sync.WaitGroup
 }
 
@@ -123,7 +124,7 @@ func lead(ctx context.Context, p *Program, f *flags) error {
 	if err != nil {
 		return err
 	}
-	c := &Crew{Processes: f.processes, Seed: f.seed, kill: f.kill, workers: map[string]*exec.Cmd{}}
+	c := &Crew{Processes: f.processes, Seed: f.seed, kill: f.kill, workers: map[string]*exec.Cmd{}, stopped: map[string]time.Time{}}
 	defer c.end()
 	for i := 2; i <= f.processes; i++ {
 		if err := c.start("w"+strconv.Itoa(i), server.URL()); err != nil {
@@ -225,6 +226,9 @@ func (c *Crew) start(name, url string) error {
 
 // end has the other processes end while the server is there still. It does not wait long for one that is stopped.
 func (c *Crew) end() {
+	for name := range c.stopped {
+		resume(c.workers[name].Process)
+	}
 	for _, input := range c.inputs {
 		_ = input.Close()
 	}
@@ -262,23 +266,43 @@ func (c *Crew) Watch(part func() float64) (stop func() time.Duration) {
 }
 
 // Progress tells which part of the work is recorded, from 0 to 1. At a tenth the processes are killed that -kill
-// asks for, each while it runs a task. If all that were killed had just finished, one more is killed.
+// asks for, each while it runs a task: it is stopped first, until what it has sent has come, and killed if it has
+// a task then. If all that were killed had just finished, one more is killed.
 func (c *Crew) Progress(part float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	holders := slices.DeleteFunc(c.Space.Holdings(), func(h work.Holding) bool { return c.workers[h.Member] == nil || h.Runs == 0 })
+	holds := func(name string) bool {
+		return slices.ContainsFunc(holders, func(h work.Holding) bool { return h.Member == name })
+	}
+	for name, since := range c.stopped {
+		switch process := c.workers[name].Process; {
+		case time.Since(since) < sendTime:
+			continue
+		case holds(name):
+			_ = process.Kill() // It may have ended.
+			delete(c.workers, name)
+			c.killed = append(c.killed, name)
+			c.kill = max(0, c.kill-1)
+		default:
+			resume(process)
+		}
+		delete(c.stopped, name)
+	}
 	if part < 0.1 || c.kill == 0 && !c.inVain() {
 		return
 	}
+	holders = slices.DeleteFunc(holders, func(h work.Holding) bool { return c.workers[h.Member] == nil || !c.stopped[h.Member].IsZero() })
 	random := rand.New(rand.NewPCG(c.Seed, uint64(len(c.workers)))) //nolint:gosec // It is to be repeatable.
-	holders := slices.DeleteFunc(c.Space.Holdings(), func(h work.Holding) bool { return c.workers[h.Member] == nil || h.Runs == 0 })
 	random.Shuffle(len(holders), func(i, j int) { holders[i], holders[j] = holders[j], holders[i] })
-	for _, h := range holders[:min(max(c.kill, 1), len(holders))] {
-		_ = c.workers[h.Member].Process.Kill() // It may have ended.
-		delete(c.workers, h.Member)
-		c.killed = append(c.killed, h.Member)
-		c.kill = max(0, c.kill-1)
+	for _, h := range holders[:min(max(0, max(c.kill, 1)-len(c.stopped)), len(holders))] {
+		suspend(c.workers[h.Member].Process)
+		c.stopped[h.Member] = time.Now()
 	}
 }
+
+// sendTime is how long what a process has sent may be on its way.
+const sendTime = 50 * time.Millisecond
 
 // inVain reports whether processes were killed, none has a task any more, and nothing is done again.
 func (c *Crew) inVain() bool {

@@ -68,6 +68,8 @@ type Link interface {
 	Connect(ctx context.Context) (Conn, error)
 	// Subject is where a member receives what the others of its space send it.
 	Subject(member string) string
+	// Status is where this member is asked how the space stands, and where it answers.
+	Status() (asked, told string)
 	// Await runs in a reserved region until the synchronizer says that the phase is over (nil), or
 	// ctx ends or the member is closed (the error). A signal that is caused by a state from before the
 	// call does not end it. It calls entered once the region is entered: a state that is reported from then on can

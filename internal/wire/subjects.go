@@ -102,6 +102,12 @@ func (s Subjects) Signal(member string) string { return s.Prefix() + "sg." + mem
 // Work is where a member receives what the others of its group send it under a section work.
 func (s Subjects) Work(member string) string { return s.Prefix() + "wk." + member }
 
+// WorkAsk is where members with a space are asked how it stands, by an empty message.
+func (s Subjects) WorkAsk() string { return s.Prefix() + "ws" }
+
+// WorkTold is where a member answers that. "*" stands for all members.
+func (s Subjects) WorkTold(member string) string { return s.Prefix() + "wa." + member }
+
 // Announce is where all members of the group receive an unsolicited Welcome, and Peers.
 func (s Subjects) Announce() string { return s.Prefix() + "sga" }
 

@@ -21,6 +21,8 @@ func TestSubjects(t *testing.T) {
 		s.Data("w1"):         "pegasus.v1.default.workers.dt.w1",
 		s.DataAll():          "pegasus.v1.default.workers.dt.*",
 		s.Work("w1"):         "pegasus.v1.default.workers.wk.w1",
+		s.WorkAsk():          "pegasus.v1.default.workers.ws",
+		s.WorkTold("w1"):     "pegasus.v1.default.workers.wa.w1",
 		s.Announce():         "pegasus.v1.default.workers.sga",
 		s.Ack("gsync", "w1"): "pegasus.v1.default.workers.ak.gsync.w1",
 		s.AckAll("gsync"):    "pegasus.v1.default.workers.ak.gsync.*",

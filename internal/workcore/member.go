@@ -761,16 +761,16 @@ func (m *Member) heldOf(account Peer) (list []Held) {
 
 // Holding is what another member has of the tasks that this one has put.
 type Holding struct {
-	Peer  Peer
-	Tasks int // that it has
-	Runs  int // of them run
+	Member string `json:"member"` // its name
+	Tasks  int    `json:"tasks"`  // that it has
+	Runs   int    `json:"runs"`   // of them run
 }
 
 // Holdings lists who has tasks of this member's account, by name; itself too.
 func (m *Member) Holdings() []Holding {
-	var list []Holding
+	list := []Holding{}
 	for _, p := range append([]peer{{Peer: m.opts.Self}}, m.peers...) {
-		h := Holding{Peer: p.Peer}
+		h := Holding{Member: p.Name}
 		for _, o := range m.store.held[p.String()] {
 			if h.Tasks++; o.lease.runs {
 				h.Runs++
@@ -780,7 +780,7 @@ func (m *Member) Holdings() []Holding {
 			list = append(list, h)
 		}
 	}
-	slices.SortFunc(list, func(a, b Holding) int { return strings.Compare(a.Peer.Name, b.Peer.Name) })
+	slices.SortFunc(list, func(a, b Holding) int { return strings.Compare(a.Member, b.Member) })
 	return list
 }
 

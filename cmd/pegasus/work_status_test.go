@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/gopegasus/pegasus/agent"
+	"github.com/gopegasus/pegasus/work"
+)
+
+// TestWorkStatus asks the members of a run how their tasks stand, one of which has not opened the space.
+func TestWorkStatus(t *testing.T) {
+	dir := own(t)
+	file := filepath.Join(filepath.Dir(dir), "work.yaml")
+	if err := os.WriteFile(file, []byte("synchronizers:\n  gsync:\n    members: {group: solvers, count: {min: 1, max: 2}}\n    work: {slots: 1}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := launch(t, "run", file)
+	url := p.url()
+	code, _, stderr := execute(t, "work", "status")
+	if want := `pegasus: synchronizer "gsync": none of the 0 members of group "solvers" answers how its tasks stand: add a section work to the configuration, and have the programs open the space`; code != exitFailure || !containsAll(stderr, []string{want}) {
+		t.Errorf("nobody is there: exit %d, %s\nwant %s", code, stderr, want)
+	}
+	member := func(name string) *agent.Member {
+		m, err := agent.Join(t.Context(), url, agent.Config{Group: "solvers", Name: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = m.Close() })
+		return m
+	}
+	s, err := work.Open(t.Context(), member("w1"), work.Func("block", func(ctx context.Context, _ int) (int, error) {
+		<-ctx.Done()
+		return 0, ctx.Err()
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	for i := range 3 {
+		if err := s.Put(t.Context(), "block", i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	member("w2")
+	until(t, "work status", "gsync: group solvers, epoch 1; 3 tasks open, 2 queued, 1 running", "w1      1      may put tasks  3     2       1 of 1", "w1 1",
+		"w2: no answer: it has not opened the space, or cannot be reached.")
+	var got struct {
+		Members []struct {
+			Member string
+			Open   int
+		}
+		Silent []string
+	}
+	if err := json.Unmarshal([]byte(until(t, "work status --json")), &got); err != nil || len(got.Members) != 1 || got.Members[0].Open != 3 || len(got.Silent) != 1 {
+		t.Errorf("%v: %+v", err, got)
+	}
+}

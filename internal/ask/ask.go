@@ -1,0 +1,167 @@
+// Package ask asks the synchronizers of a tenant and the members of a group how they stand.
+package ask
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/internal/workcore"
+	"github.com/gopegasus/pegasus/monitor"
+	"github.com/gopegasus/pegasus/synchronizer"
+)
+
+const (
+	// whoTime is how long synchronizers have to say that they are there.
+	whoTime = 300 * time.Millisecond
+	// answerTime is how long one has to answer.
+	answerTime = 4 * time.Second
+)
+
+const (
+	// reportTime is how long members have to say how their space stands.
+	reportTime = time.Second
+	// maxReport bounds the answer of a member, in bytes.
+	maxReport = 64 << 10
+)
+
+// Asker asks on a connection.
+type Asker struct {
+	Bus    *bus.Bus
+	Tenant string // of those who are asked
+}
+
+// Present asks which synchronizers are there, by name; none is no error.
+func (a *Asker) Present(ctx context.Context) ([]synchronizer.Presence, error) {
+	waiting, cancel := context.WithTimeout(ctx, whoTime)
+	defer cancel()
+	var all []synchronizer.Presence
+	err := a.Bus.Gather(waiting, wire.Subjects{Tenant: a.Tenant}.Who(), nil, func(part []byte) bool {
+		var reply wire.Reply
+		var p synchronizer.Presence
+		if done, err := reply.Add(part); err == nil && done && json.Unmarshal(reply.Text(), &p) == nil {
+			all = append(all, p)
+		}
+		return true
+	})
+	over := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
+	if err != nil && !over && !errors.Is(err, bus.ErrNoResponders) {
+		return nil, err
+	}
+	slices.SortFunc(all, func(p, q synchronizer.Presence) int {
+		return cmp.Or(cmp.Compare(p.Synchronizer, q.Synchronizer), cmp.Compare(p.Group, q.Group))
+	})
+	return all, nil
+}
+
+// RefusedError says why a synchronizer does not answer a question.
+type RefusedError struct{ text string }
+
+func (r *RefusedError) Error() string { return r.text }
+
+// Ask puts one question and fills the answer into an object. It fails with a
+// *[RefusedError] if the synchronizer does not answer it.
+func (a *Asker) Ask(ctx context.Context, p synchronizer.Presence, verb wire.Verb, text string, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	subjects := wire.Subjects{Tenant: a.Tenant, Group: p.Group}
+	var reply wire.Reply
+	var bad error
+	err := a.Bus.Gather(ctx, subjects.Ask(p.Synchronizer, verb), []byte(text), func(part []byte) bool {
+		done := false
+		done, bad = reply.Add(part)
+		return !done && bad == nil
+	})
+	switch {
+	case errors.Is(err, bus.ErrNoResponders):
+		return fmt.Errorf("synchronizer %q has gone", p.Synchronizer)
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("synchronizer %q has not answered within %v: it hangs, or parts of its answer are lost; ask again", p.Synchronizer, answerTime)
+	case err != nil || bad != nil:
+		return fmt.Errorf("synchronizer %q: %w", p.Synchronizer, errors.Join(err, bad))
+	}
+	var refused struct{ Error string }
+	if err := json.Unmarshal(reply.Text(), &refused); err == nil && refused.Error != "" {
+		return &RefusedError{refused.Error}
+	}
+	d := json.NewDecoder(bytes.NewReader(reply.Text()))
+	d.UseNumber() // No digit of an int is lost.
+	if err := d.Decode(into); err != nil {
+		return fmt.Errorf("the answer of synchronizer %q cannot be read, it may be of another version: %w", p.Synchronizer, err)
+	}
+	return nil
+}
+
+// Space asks the members of a synchronizer's group how their space stands, and returns what those say that answer
+// within a second, and the names of the others, both by name. It fails if nobody answers.
+func (a *Asker) Space(ctx context.Context, status *monitor.Status) (answers []*workcore.Report, silent []string, err error) {
+	subjects := wire.Subjects{Tenant: a.Tenant, Group: status.Group}
+	var mu sync.Mutex
+	reports, news := map[string]*workcore.Report{}, make(chan struct{}, 1)
+	err = a.Bus.Subscribe(subjects.WorkTold("*"), bus.Limits{}, func(m bus.Message) {
+		r := &workcore.Report{}
+		name := m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]
+		if len(m.Data) > maxReport || json.Unmarshal(m.Data, r) != nil || r.Member != name || len(r.Holders) > workcore.MaxHolders {
+			return // It is as if it had not answered.
+		}
+		mu.Lock()
+		reports[name] = r
+		mu.Unlock()
+		select {
+		case news <- struct{}{}:
+		default:
+		}
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	var members []string
+	for i := range status.Members {
+		if m := &status.Members[i]; slices.Contains([]monitor.Standing{monitor.Taking, monitor.Ready, monitor.Mute}, m.Standing) {
+			members = append(members, m.Name)
+		}
+	}
+	missing := func() (names []string) {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.DeleteFunc(slices.Clone(members), func(name string) bool { return reports[name] != nil })
+	}
+	if err := errors.Join(a.Bus.Flush(ctx), a.Bus.Publish(subjects.WorkAsk(), nil)); err != nil {
+		return nil, nil, err
+	}
+	over, again := time.NewTimer(reportTime), time.NewTimer(reportTime/3)
+	defer over.Stop()
+	defer again.Stop()
+	for waits := true; waits && len(missing()) > 0; {
+		select {
+		case <-news:
+		case <-again.C: // A message may have been lost.
+			_ = a.Bus.Publish(subjects.WorkAsk(), nil)
+		case <-over.C:
+			waits = false
+		case <-ctx.Done():
+			return nil, nil, context.Cause(ctx)
+		}
+	}
+	silent = append([]string{}, missing()...)
+	mu.Lock()
+	defer mu.Unlock()
+	for _, name := range members {
+		if r := reports[name]; r != nil {
+			answers = append(answers, r)
+		}
+	}
+	if len(answers) == 0 {
+		return nil, nil, fmt.Errorf("synchronizer %q: none of the %d members of group %q answers how its tasks stand: add a section work to the configuration, and have the programs open the space", status.Synchronizer, len(members), status.Group)
+	}
+	return answers, silent, nil
+}

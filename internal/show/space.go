@@ -1,0 +1,73 @@
+package show
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/gopegasus/pegasus/internal/workcore"
+)
+
+// Space is how the tasks of a group stand.
+type Space struct {
+	Synchronizer string             `json:"synchronizer"` // its name
+	Group        string             `json:"group"`        // whose members were asked
+	Epoch        uint64             `json:"epoch"`        // whose members were asked
+	Members      []*workcore.Report `json:"members"`      // those that have answered, by name
+	Silent       []string           `json:"silent"`       // those that have not
+}
+
+// SpaceText is a space for people.
+func SpaceText(s *Space) string {
+	var b strings.Builder
+	open, queued, running := 0, 0, 0
+	for _, m := range s.Members {
+		open, queued, running = open+m.Open, queued+m.Queued, running+m.Running
+	}
+	writeLine(&b, "%s: group %s, epoch %d; %s open, %d queued, %d running", s.Synchronizer, s.Group, s.Epoch, Count(open, "task"), queued, running)
+	rows := [][]string{{"MEMBER", "PHASE", "PROGRAM", "OPEN", "QUEUED", "RUNNING", "STUCK", "PUT", "GIVEN", "TAKEN", "REDONE", "HOLDS ITS TASKS"}}
+	for _, m := range s.Members {
+		rows = append(rows, []string{
+			m.Member, strconv.FormatUint(m.Phase, 10), programText(m), strconv.Itoa(m.Open), strconv.Itoa(m.Queued), fmt.Sprintf("%d of %d", m.Running, m.Slots),
+			strconv.Itoa(m.Stuck), strconv.FormatUint(m.Put, 10), strconv.FormatUint(m.Given, 10), strconv.FormatUint(m.Moved, 10), strconv.FormatUint(m.Redone, 10), holdersText(m.Holders),
+		})
+	}
+	b.WriteString(Table(rows))
+	for _, name := range s.Silent {
+		writeLine(&b, "%s: no answer: it has not opened the space, or cannot be reached. The phase does not end before it has opened it.", name)
+	}
+	for _, m := range s.Members {
+		if m.Dropped > 0 {
+			writeLine(&b, "%s: %s to others found the queue full; what matters is sent again", m.Member, Count(int(min(m.Dropped, 1<<31)), "message")) //nolint:gosec // It is bounded.
+		}
+	}
+	return b.String()
+}
+
+// programText is what the program of a member does, as far as the end of the phase waits for it.
+func programText(m *workcore.Report) string {
+	switch {
+	case m.Drains:
+		return "drains"
+	case m.Awaits:
+		return "waits for the end"
+	case m.Settled:
+		return "serves"
+	default:
+		return "may put tasks"
+	}
+}
+
+func holdersText(list []workcore.Holding) string {
+	if len(list) == 0 {
+		return "-"
+	}
+	parts := make([]string, len(list))
+	for i, h := range list {
+		parts[i] = fmt.Sprintf("%s %d", Printable(h.Member), h.Tasks)
+		if h.Runs > 0 {
+			parts[i] += fmt.Sprintf(" (%d run)", h.Runs)
+		}
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,41 @@
+package workcore
+
+import "slices"
+
+// Report is how a space stands at one member, for people who ask.
+type Report struct {
+	Member  string    `json:"member"`  // its name
+	Phase   uint64    `json:"phase"`   // from 1
+	Idle    bool      `json:"idle"`    // no task that it has put is open, and it has none of another
+	Settled bool      `json:"settled"` // its program puts no task now
+	Awaits  bool      `json:"awaits"`  // its program waits for the end of the phase
+	Drains  bool      `json:"drains"`  // it is to have no task any more
+	Slots   int       `json:"slots"`   // how many tasks it runs at a time
+	Open    int       `json:"open"`    // tasks that it has put and that are not done
+	Queued  int       `json:"queued"`  // tasks that wait there
+	Running int       `json:"running"` // tasks that run there
+	Stuck   int       `json:"stuck"`   // functions that do not return though they have to
+	Put     uint64    `json:"put"`     // tasks that it has put so far
+	Moved   uint64    `json:"moved"`   // tasks that came there from other members
+	Given   uint64    `json:"given"`   // how often a task of its account came to another member
+	Redone  uint64    `json:"redone"`  // tasks of its account that were taken back from a member that was lost
+	Dropped uint64    `json:"dropped"` // messages to other members that found the queue full
+	Holders []Holding `json:"holders"` // who has tasks that it has put, by name; itself too
+}
+
+// MaxHolders bounds the holders of a report: those with most tasks.
+const MaxHolders = 64
+
+// Report is how the space stands here. The caller knows Awaits, Stuck and Dropped.
+func (m *Member) Report() *Report {
+	t, c := m.tell(), m.Counts()
+	r := &Report{
+		Member: m.opts.Self.Name, Phase: t.Phase, Idle: t.Idle, Settled: t.Settled, Drains: m.drains, Slots: len(m.slots),
+		Open: t.Open, Queued: t.Queued, Running: t.Running, Put: c.Put, Moved: t.Moved, Given: t.Given, Redone: t.Redone, Holders: m.Holdings(),
+	}
+	if len(r.Holders) > MaxHolders {
+		slices.SortStableFunc(r.Holders, func(a, b Holding) int { return b.Tasks - a.Tasks })
+		r.Holders = r.Holders[:MaxHolders]
+	}
+	return r
+}

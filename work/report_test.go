@@ -1,0 +1,49 @@
+package work
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gopegasus/pegasus/internal/config"
+	"github.com/gopegasus/pegasus/internal/workcore"
+)
+
+// TestReport: whoever asks is answered how the space stands now, at most ten times a second.
+func TestReport(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(config.DefaultWork())
+		block := Func("block", func(ctx context.Context, _ int) (int, error) { <-ctx.Done(); return 0, ctx.Err() })
+		a, l := g.spaceOf(t, "a", 1, block)
+		for i := range 100 {
+			if err := a.Put(t.Context(), "block", i); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ask := func() {
+			for range 10 {
+				l.inboxes["asked"] <- nil
+			}
+			synctest.Wait()
+		}
+		ask()
+		time.Sleep(reportPause)
+		ask()
+		if len(g.reports) != 2 {
+			t.Fatalf("%d answers to 20 questions at two times, want 2", len(g.reports))
+		}
+		var r workcore.Report
+		if err := json.Unmarshal([]byte(g.reports[1]), &r); err != nil {
+			t.Fatal(err)
+		}
+		s := a.Stats()
+		if r.Member != "a" || r.Phase != 1 || r.Idle || r.Settled || r.Open != 100 || r.Put != 100 || r.Running != r.Slots || r.Queued != 100-r.Slots || r.Open != s.Open {
+			t.Errorf("%+v", r)
+		}
+		if len(r.Holders) != 1 || r.Holders[0].Member != "a" || r.Holders[0].Tasks != r.Slots {
+			t.Errorf("%+v", r.Holders)
+		}
+	})
+}
