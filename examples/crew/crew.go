@@ -55,8 +55,8 @@ type Crew struct {
 	mu      sync.Mutex
 	workers map[string]*exec.Cmd
 	killed  []string
-	stopped map[string]time.Time // and since when
-	inputs  []io.Closer          // of all workers
+	stopped map[string]int // and how many calls of Progress they are to be looked at
+	inputs  []io.Closer    // of all workers
 	running sync.WaitGroup
 }
 
@@ -124,7 +124,7 @@ func lead(ctx context.Context, p *Program, f *flags) error {
 	if err != nil {
 		return err
 	}
-	c := &Crew{Processes: f.processes, Seed: f.seed, kill: f.kill, workers: map[string]*exec.Cmd{}, stopped: map[string]time.Time{}}
+	c := &Crew{Processes: f.processes, Seed: f.seed, kill: f.kill, workers: map[string]*exec.Cmd{}, stopped: map[string]int{}}
 	defer c.end()
 	for i := 2; i <= f.processes; i++ {
 		if err := c.start("w"+strconv.Itoa(i), server.URL()); err != nil {
@@ -275,9 +275,10 @@ func (c *Crew) Progress(part float64) {
 	holds := func(name string) bool {
 		return slices.ContainsFunc(holders, func(h work.Holding) bool { return h.Member == name })
 	}
-	for name, since := range c.stopped {
+	for name, looks := range c.stopped {
 		switch process := c.workers[name].Process; {
-		case time.Since(since) < sendTime:
+		case looks > 1:
+			c.stopped[name]--
 			continue
 		case holds(name):
 			_ = process.Kill() // It may have ended.
@@ -292,17 +293,18 @@ func (c *Crew) Progress(part float64) {
 	if part < 0.1 || c.kill == 0 && !c.inVain() {
 		return
 	}
-	holders = slices.DeleteFunc(holders, func(h work.Holding) bool { return c.workers[h.Member] == nil || !c.stopped[h.Member].IsZero() })
+	holders = slices.DeleteFunc(holders, func(h work.Holding) bool { return c.workers[h.Member] == nil || c.stopped[h.Member] > 0 })
 	random := rand.New(rand.NewPCG(c.Seed, uint64(len(c.workers)))) //nolint:gosec // It is to be repeatable.
 	random.Shuffle(len(holders), func(i, j int) { holders[i], holders[j] = holders[j], holders[i] })
 	for _, h := range holders[:min(max(0, max(c.kill, 1)-len(c.stopped)), len(holders))] {
 		suspend(c.workers[h.Member].Process)
-		c.stopped[h.Member] = time.Now()
+		c.stopped[h.Member] = sendLooks
 	}
 }
 
-// sendTime is how long what a process has sent may be on its way.
-const sendTime = 50 * time.Millisecond
+// sendLooks is after how many calls of Progress all has come that a stopped process had sent. It is no time: where the
+// machine is busy, this process may stand still as well.
+const sendLooks = 10
 
 // inVain reports whether processes were killed, none has a task any more, and nothing is done again.
 func (c *Crew) inVain() bool {
