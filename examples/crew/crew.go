@@ -55,7 +55,7 @@ type Crew struct {
 	mu      sync.Mutex
 	workers map[string]*exec.Cmd
 	killed  []string
-	stopped map[string]int // and how many calls of Progress they are to be looked at
+	stopped map[string]int // and how many looks they are to be looked at
 	inputs  []io.Closer    // of all workers
 	running sync.WaitGroup
 }
@@ -240,7 +240,7 @@ func (c *Crew) end() {
 	}
 }
 
-// Watch calls Progress with what part says, until stop is called, which returns how long it was.
+// Watch looks 200 times a second which part of the work is recorded, by part, until stop is called, which returns how long it was.
 func (c *Crew) Watch(part func() float64) (stop func() time.Duration) {
 	over, ended := make(chan struct{}), make(chan struct{})
 	ticker := time.NewTicker(5 * time.Millisecond)
@@ -249,7 +249,7 @@ func (c *Crew) Watch(part func() float64) (stop func() time.Duration) {
 		for {
 			select {
 			case <-ticker.C:
-				c.Progress(part())
+				c.progress(part())
 			case <-over:
 				return
 			}
@@ -265,10 +265,10 @@ func (c *Crew) Watch(part func() float64) (stop func() time.Duration) {
 	}
 }
 
-// Progress tells which part of the work is recorded, from 0 to 1. At a tenth the processes are killed that -kill
+// progress tells which part of the work is recorded, from 0 to 1. At a tenth the processes are killed that -kill
 // asks for, each while it runs a task: it is stopped first, until what it has sent has come, and killed if it has
 // a task then. If all that were killed had just finished, one more is killed.
-func (c *Crew) Progress(part float64) {
+func (c *Crew) progress(part float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	holders := slices.DeleteFunc(c.Space.Holdings(), func(h work.Holding) bool { return c.workers[h.Member] == nil || h.Runs == 0 })
@@ -302,7 +302,7 @@ func (c *Crew) Progress(part float64) {
 	}
 }
 
-// sendLooks is after how many calls of Progress all has come that a stopped process had sent. It is no time: where the
+// sendLooks is after how many looks all has come that a stopped process had sent. It is no time: where the
 // machine is busy, this process may stand still as well.
 const sendLooks = 10
 

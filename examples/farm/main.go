@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/gopegasus/pegasus/examples/crew"
@@ -47,7 +48,8 @@ func call(ctx context.Context, cost time.Duration) (time.Duration, error) {
 }
 
 func lead(ctx context.Context, c *crew.Crew, costs []time.Duration) (*crew.Report, error) {
-	var sum, done time.Duration
+	var sum time.Duration
+	var done atomic.Int64 // of sum
 	for _, cost := range costs {
 		sum += cost
 	}
@@ -56,20 +58,22 @@ func lead(ctx context.Context, c *crew.Crew, costs []time.Duration) (*crew.Repor
 			return nil, err
 		}
 	}
+	stop := c.Watch(func() float64 { return time.Duration(done.Load()).Seconds() / sum.Seconds() })
 	n := 0
 	for r, err := range work.Results[time.Duration](ctx, c.Space, "call") {
 		if err != nil {
+			stop()
 			return nil, err
 		}
 		n++
-		done += r.Value
-		c.Progress(done.Seconds() / sum.Seconds())
+		done.Add(int64(r.Value))
 	}
-	if n != len(costs) || done != sum {
-		return nil, fmt.Errorf("%d results of %d calls, %v of %v done", n, len(costs), done, sum)
+	took := stop()
+	if n != len(costs) || done.Load() != int64(sum) {
+		return nil, fmt.Errorf("%d results of %d calls, %v of %v done", n, len(costs), time.Duration(done.Load()), sum)
 	}
 	bound := max(slices.Max(costs), sum/time.Duration(c.Processes))
-	return &crew.Report{Bound: bound, Result: n, Text: fmt.Sprintf("%d calls, each recorded once; a static split takes %v", n, split(costs, c.Processes))}, nil
+	return &crew.Report{Took: took, Bound: bound, Result: n, Text: fmt.Sprintf("%d calls, each recorded once; a static split takes %v", n, split(costs, c.Processes))}, nil
 }
 
 // split is how long the calls take if each process has as many of them.
