@@ -97,6 +97,7 @@ type Fate struct {
 	Signal *control.Signal // must not be changed
 	Fate   control.Fate    // what became of it
 	Detail string          // more about it; mostly empty
+	Hint   string          `digest:"-"` // what the configuration may have wrong, for people; mostly empty
 	Group  string          // of the target, if that is another one
 	// Earlier is set if an earlier term has decided on the signal, which its target has told
 	// now, without its data: that term may have recorded the same.

@@ -39,6 +39,7 @@ func (c *Core) batch(from string, b *wire.Batch, out *Output) {
 	}
 	if !b.Again && !slices.Equal(m.regions, b.Regions) {
 		m.regions = append(m.regions[:0], b.Regions...)
+		c.entered.note(b.Regions)
 	}
 	if b.Evidence.Seq > 0 {
 		c.evidence(m, b.Evidence, out)

@@ -371,6 +371,9 @@ func (s *story) ack(d *datadriven.TestData, from string, incarnation uint64) *wi
 		Decision: control.Decision{Synchronizer: s.core.Level().Name, Term: 7, Epoch: s.uint(d, "epoch", 1), Number: s.uint(d, "number", 1)},
 		Name:     s.arg(d, "name"), Target: from,
 	}
+	if d.HasArg("detail") {
+		a.Detail = s.arg(d, "detail")
+	}
 	for _, f := range control.Fates {
 		if f.String() == s.arg(d, "fate") {
 			a.Fate = f
@@ -455,6 +458,9 @@ func (s *story) print() string {
 	}
 	for _, f := range o.Fates {
 		fmt.Fprintf(&b, "fate %s %s %v %s\n", target(f.Group, f.Signal.Target), f.Signal.Name, f.Fate, f.Detail)
+		if f.Hint != "" {
+			fmt.Fprintf(&b, "hint %s\n", f.Hint)
+		}
 	}
 	for _, p := range o.Probes {
 		fmt.Fprintf(&b, "probe %s seq=%d mono>%v time>%v\n", p.To, p.Msg.Seq, p.Msg.AfterMono, p.Msg.AfterTime)
