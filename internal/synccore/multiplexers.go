@@ -135,7 +135,7 @@ func (c *Core) by(in *Input, out *Output) bool {
 		return false
 	case in.Kind == InBatch && in.Batch.Incarnation < m.incarnation:
 		told := len(out.Welcomes)
-		if c.tellReplaced(in.From, in.Batch.Incarnation, out); len(out.Welcomes) > told {
+		if c.tellReplaced(m, in.Batch.Incarnation, out); len(out.Welcomes) > told {
 			out.Welcomes[told].Via = in.By
 		}
 		return false
