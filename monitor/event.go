@@ -23,6 +23,8 @@ type Verdict struct {
 	Reason    string           // why it is unknown
 	Fired     bool             // it made a decision
 	Decision  control.Decision // if it fired
+	// Remembers is set if it fired, sets memory and sends no signal: so it mostly fires on each global state.
+	Remembers bool `digest:"-"`
 	// Suppressed is how many firings the cooldown has kept back since the last one, if
 	// it fired or is kept back now.
 	Suppressed uint64

@@ -3,9 +3,14 @@ package main
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"github.com/gopegasus/pegasus/internal/show"
 	"github.com/gopegasus/pegasus/internal/wire"
@@ -128,12 +133,34 @@ func (f *feed) run(first show.Entry) error {
 	}
 }
 
+// tells reports whether a predicate is among those that were asked for; none asked for stands for all.
+func tells(only []string, predicate string) bool {
+	return len(only) == 0 || slices.Contains(only, predicate)
+}
+
+// known refuses the name of a predicate that there is not.
+func known(only, predicates []string) error {
+	for _, name := range only {
+		if !slices.Contains(predicates, name) {
+			slices.Sort(predicates)
+			return fmt.Errorf("--predicate %s: there is no predicate of that name: use one of %s", name, strings.Join(slices.Compact(predicates), ", "))
+		}
+	}
+	return nil
+}
+
+// onlyPredicates declares the flag.
+func onlyPredicates(flags *pflag.FlagSet, only *[]string) {
+	flags.StringSliceVar(only, "predicate", nil, "tell the firings, verdicts and signals of predicate `NAME` alone; may be repeated (default those of all)")
+}
+
 // watcher turns what one synchronizer tells into entries. Its observe is called
 // on one goroutine.
 type watcher struct {
 	name    string
 	feed    interface{ put(show.Entry) }
 	verbose bool
+	only    []string                    // the predicates whose firings and signals are told; empty: all
 	ended   chan<- monitor.ProgramEvent // where to tell the end of a program; nil: in the feed
 	leads   func()                      // called when it leads; nil: that is told before
 	epoch   uint64
@@ -153,7 +180,7 @@ func (w *watcher) observe(e monitor.Event) {
 			w.put(e)
 		}
 	case monitor.Verdict:
-		if e.Fired || w.verbose {
+		if (e.Fired && !e.Remembers || w.verbose) && tells(w.only, e.Predicate) {
 			w.put(e)
 		}
 	case monitor.ProgramEvent:
@@ -167,7 +194,7 @@ func (w *watcher) observe(e monitor.Event) {
 			w.put(e)
 		}
 	case monitor.Fate:
-		if e.Signal.Predicate != wire.ProgramSignals || w.verbose {
+		if (e.Signal.Predicate != wire.ProgramSignals || w.verbose) && tells(w.only, e.Signal.Predicate) {
 			w.put(e)
 		}
 	case monitor.Clock, monitor.Reload:

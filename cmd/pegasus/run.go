@@ -71,6 +71,7 @@ type runFlags struct {
 	timeline      string
 	http          string
 	members, set  []string
+	only          []string
 	journal       string
 	journalLimit  int64
 	resume        string
@@ -97,8 +98,9 @@ func newRun() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	f.add(cmd, "members use the same", "record the inputs to a file a synchronizer in `DIR`, for replay",
-		"`MIB` that a journal may have; it ends there, and the run goes on", "tell every change of a verdict and every refusal too")
+		"`MIB` that a journal may have; it ends there, and the run goes on", "tell every change of a verdict, every refusal, and firings that only set memory too")
 	flags.StringVar(&f.http, "http", "", "`HOST:PORT` for metrics and health, such as "+operatorAddress+" (default none)")
+	onlyPredicates(flags, &f.only)
 	flags.StringVar(&f.name, "name", "", "run this `SYNCHRONIZER` alone (default all that are not thread-level)")
 	flags.StringArrayVar(&f.set, "set", nil, "give a parameter of the configuration a value instead of its default, `NAME=VALUE`; once for each parameter")
 	flags.StringSliceVar(&f.members, "members", nil, "`N` or NAME=N: how many members the synchronizer (NAME) awaits")
@@ -146,6 +148,13 @@ func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Write
 	if err != nil {
 		return err
 	}
+	var predicates []string
+	for _, l := range levels {
+		predicates = append(predicates, l.Predicates...)
+	}
+	if err := known(f.only, predicates); err != nil {
+		return err
+	}
 	if f.resume != "" && len(levels) != 1 {
 		return fmt.Errorf("--resume goes on with one synchronizer, and %s has %d to run: choose it with --name", file, len(levels))
 	}
@@ -154,13 +163,14 @@ func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Write
 		return fail(err)
 	}
 	defer operators.close()         //nolint:errcheck,contextcheck // What was asked was answered, or not; the end has a time of its own.
-	url, stop, err := where.start() //nolint:contextcheck // The server lives until stop.
+	told := newFeed(stdout, rendering(f.json))
+	url, stop, err := where.start(told) //nolint:contextcheck // The server lives until stop.
 	if err != nil {
 		return fail(err)
 	}
 	defer stop()
 	s := session{
-		flags: f, file: file, cfg: cfg, levels: levels, url: url, feed: newFeed(stdout, rendering(f.json)),
+		flags: f, file: file, cfg: cfg, levels: levels, url: url, feed: told,
 		journals:  journals{dir: f.journal, resume: f.resume, limit: f.journalLimit << 20, start: time.Now()},
 		operators: operators,
 	}

@@ -75,7 +75,7 @@ func (s *session) start(ctx context.Context, stderr io.Writer) error {
 		_, _ = fmt.Fprintf(stderr, "pegasus: the term of this run is not kept, so give --state DIR, or --state none: %v\n", err)
 	}
 	for i, level := range s.levels {
-		w := &watcher{name: level.Name, feed: s.feed, verbose: s.flags.verbose, ended: s.ended}
+		w := &watcher{name: level.Name, feed: s.feed, verbose: s.flags.verbose, only: s.flags.only, ended: s.ended}
 		if s.flags.standby {
 			w.leads = func() { s.feed.put(show.Entry{At: time.Now(), Event: s.ready(s.levels[i:i+1], false)}) }
 		}

@@ -36,6 +36,7 @@ const watchExample = `  pegasus watch
 func newWatch() *cobra.Command {
 	var f liveFlags
 	var lines bool
+	var only []string
 	cmd := &cobra.Command{
 		Use:     "watch",
 		Short:   "Show a run while it goes on",
@@ -44,10 +45,11 @@ func newWatch() *cobra.Command {
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			full := !lines && !f.json && onTerminal(cmd.InOrStdin(), cmd.OutOrStdout())
-			return f.watch(cmd, full)
+			return f.watch(cmd, full, only)
 		},
 	}
 	f.add(cmd)
+	onlyPredicates(cmd.Flags(), &only)
 	cmd.Flags().BoolVar(&lines, "lines", false, "print lines on a terminal too")
 	return cmd
 }
@@ -57,10 +59,10 @@ func onTerminal(in io.Reader, out io.Writer) bool {
 	return os.Getenv("TERM") != "dumb" && os.Getenv("CI") == "" && isTerminal(in) && isTerminal(out)
 }
 
-func (f *liveFlags) watch(cmd *cobra.Command, full bool) error {
+func (f *liveFlags) watch(cmd *cobra.Command, full bool, only []string) error {
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
-	s := watchSource{feed: newFeed(cmd.OutOrStdout(), changes(rendering(f.json))), mute: map[synchronizer.Presence]bool{}}
+	s := watchSource{feed: newFeed(cmd.OutOrStdout(), changes(rendering(f.json))), mute: map[synchronizer.Presence]bool{}, only: only}
 	var screen *tea.Program
 	if full {
 		screen, s.feed = newScreen(cmd.InOrStdin(), cmd.OutOrStdout())

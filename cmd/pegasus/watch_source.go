@@ -28,6 +28,7 @@ type watchSource struct {
 	feed  *feed
 	known []synchronizer.Presence
 	mute  map[synchronizer.Presence]bool // did not answer last
+	only  []string                       // the predicates whose events are told; empty: all
 }
 
 // options has it told that the server is away, and that it is back.
@@ -52,11 +53,43 @@ func (s *watchSource) begin(ctx context.Context, l *live) (names []string, err e
 	for _, p := range s.known {
 		names = append(names, p.Synchronizer)
 	}
+	if err := s.knows(ctx); err != nil {
+		return nil, err
+	}
 	all := wire.Subjects{Tenant: l.tenant, Group: "*"}.Events("*")
 	if err := l.bus.Subscribe(all, bus.Limits{Messages: feedLimit}, s.told); err != nil {
 		return nil, err
 	}
 	return names, l.bus.Flush(ctx)
+}
+
+// knows refuses the name of a predicate that no synchronizer has which is watched.
+func (s *watchSource) knows(ctx context.Context) error {
+	if len(s.only) == 0 {
+		return nil
+	}
+	var predicates []string
+	for _, p := range s.known {
+		var status monitor.Status
+		if err := s.live.ask(ctx, p, wire.VerbStatus, "", &status); err != nil {
+			return err
+		}
+		for _, one := range status.Predicates {
+			predicates = append(predicates, one.Name)
+		}
+	}
+	return known(s.only, predicates)
+}
+
+// wants reports whether an event is told.
+func (s *watchSource) wants(e *monitor.Line) bool {
+	switch b := e.Body.(type) {
+	case *monitor.VerdictLine:
+		return tells(s.only, b.Predicate)
+	case *monitor.SignalLine:
+		return tells(s.only, b.Predicate)
+	}
+	return true
 }
 
 // told takes a message with events.
@@ -67,7 +100,7 @@ func (s *watchSource) told(m bus.Message) {
 			s.say("", fmt.Sprintf("an event that cannot be read: %v", err))
 			continue
 		}
-		if s.live.only == "" || s.live.only == e.Synchronizer {
+		if (s.live.only == "" || s.live.only == e.Synchronizer) && s.wants(e) {
 			s.feed.put(show.Entry{At: e.Time.Local(), From: e.Synchronizer, Event: e})
 		}
 	}

@@ -39,6 +39,24 @@ func TestWatcher(t *testing.T) {
 	if got := kinds(f); got != "Verdict Refusal" {
 		t.Errorf("with -v: %s", got)
 	}
+	w.verbose = false
+	sets := monitor.Verdict{Predicate: "count", Truth: predicates.True, Fired: true, Remembers: true}
+	other := monitor.Verdict{Predicate: "other", Truth: predicates.True, Fired: true}
+	sent := monitor.Fate{Signal: &control.Signal{Predicate: "overload"}}
+	w.observe(sets)
+	w.only = []string{"count", "overload"}
+	w.observe(other)
+	w.observe(monitor.Fate{Signal: &control.Signal{Predicate: "other"}})
+	if got := kinds(f); got != "" {
+		t.Errorf("what only sets memory, and another predicate: %s", got)
+	}
+	w.observe(sent)
+	w.verbose = true
+	w.observe(sets)
+	w.observe(other)
+	if got := kinds(f); got != "Fate Verdict" {
+		t.Errorf("with --predicate and -v: %s", got)
+	}
 	log := w.logger().With("a", 1).WithGroup("g")
 	log.Info("epoch")
 	log.Warn("refused")

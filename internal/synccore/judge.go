@@ -548,7 +548,8 @@ func (c *Core) fire(r *plan.Rule, s *ruleState, o *occasion, out *Output) {
 	if !c.opt.Unread {
 		v := monitor.Verdict{
 			Predicate: r.Name, Truth: predicates.True, Fired: true, Decision: decision, Suppressed: s.suppressed,
-			Epoch: c.epoch, Index: o.index, Partial: o.partial, Modality: o.modality, Span: o.span, Heard: o.heard,
+			Remembers: len(r.Set) > 0 && len(r.Signals) == 0,
+			Epoch:     c.epoch, Index: o.index, Partial: o.partial, Modality: o.modality, Span: o.span, Heard: o.heard,
 			Witness: c.witness(o.rows), Bound: c.bound(o.span), Sources: c.sources(o.span), Over: c.overFor(),
 		}
 		out.Verdicts = append(out.Verdicts, v)
