@@ -162,7 +162,7 @@ func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Write
 	if err != nil {
 		return fail(err)
 	}
-	defer operators.close()         //nolint:errcheck,contextcheck // What was asked was answered, or not; the end has a time of its own.
+	defer operators.close() //nolint:errcheck,contextcheck // What was asked was answered, or not; the end has a time of its own.
 	told := newFeed(stdout, rendering(f.json))
 	url, stop, err := where.start(told) //nolint:contextcheck // The server lives until stop.
 	if err != nil {
