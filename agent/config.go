@@ -39,6 +39,15 @@ type Config struct {
 	// the field. Without it the first Set does.
 	State any
 
+	// Regions are all the regions that the program enters, each with the names of the
+	// activations that it has handlers for. If it is not nil, Join fails with [ErrUndeclared]
+	// if the configuration has a signal to another region of the members or threads of this
+	// group, or an activation without a handler; and so does entering a region that is not
+	// declared, or without a handler that is. At most 256 signals are looked at. A reload,
+	// and signals from other groups, are not. It needs a synchronizer of this release or a later
+	// one. Nil, the default: nothing is checked.
+	Regions []RegionHandlers
+
 	// Clock stamps the states. Default: the system's monotonic clock, exact among
 	// the processes of this machine. Where the synchronizer runs on another one, it
 	// is measured against that one's over the member's connection, so that members of
@@ -142,6 +151,7 @@ func (c *Config) validate() error {
 	if c.JoinTimeout < 0 {
 		fault("Config.JoinTimeout is %v: it is more than 0, or 0 for %v", c.JoinTimeout, defaultJoinTimeout)
 	}
+	faults = append(faults, checkRegions(c.Regions)...)
 	if c.State != nil {
 		if _, err := gostate.SchemaOf(c.State); err != nil {
 			faults = append(faults, err)
@@ -156,7 +166,7 @@ func (c *Config) validate() error {
 func (c *Config) hello() wire.Hello {
 	return wire.Hello{
 		Member: c.Name, Incarnation: uint64(max(source.WallNano(), 1)), Host: c.Host,
-		Domain: c.Clock.Domain(), Quality: c.Clock.Quality(),
+		Domain: c.Clock.Domain(), Quality: c.Clock.Quality(), Process: uint64(os.Getpid()), Asks: c.Regions != nil, //nolint:gosec // It is above 0.
 	}
 }
 

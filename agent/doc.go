@@ -43,8 +43,8 @@
 //
 //   - A member takes part from its first state on; where the configuration
 //     declares no field, from Join on.
-//   - Nothing here waits for the network but Join, and Close for at most a few
-//     seconds. While the synchronizer or the server is away states are kept in a
+//   - Nothing here waits for the network but Join, [Member.Leave], and Close for at most a
+//     few seconds. While the synchronizer or the server is away states are kept in a
 //     ring of up to 1024 changes, and told when it is back; what was pushed out of the
 //     ring is unknown there, never guessed.
 //   - The members of one group in a process share a connection, unless [OwnConn] is given:

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -53,6 +54,7 @@ type Member struct {
 	welcomes  chan welcomed     // capacity 1: the first answer to the hello
 	answered  bool              // it has come; guarded by the lock
 	away      bool              // it was dropped or refused, or the server was away, since the last welcome; guarded by the lock
+	replaced  error             // another process has its name: ErrReplaced; nil: none has. Guarded by the lock
 	refused   string            // why it was refused last; guarded by the lock, as are:
 	leader    string            // who has taken it in last
 	term      uint64            // of that
@@ -185,6 +187,9 @@ func (m *Member) join(ctx context.Context) error {
 		if err := m.awaitBound(ctx); err != nil {
 			return err
 		}
+		if err := undeclared(m.cfg.Regions, w.Aims); err != nil {
+			return fmt.Errorf("synchronizer %q: %w", w.Synchronizer, err)
+		}
 		return m.admitted(&w.Welcome)
 	case <-timeout.C:
 		return m.unanswered()
@@ -210,6 +215,11 @@ func (m *Member) admitted(w *wire.Welcome) error {
 		plan, err := plan.FromSection(w.Section)
 		if err != nil {
 			return fmt.Errorf("synchronizer %q: %w", w.Synchronizer, err)
+		}
+		if m.cfg.Regions != nil {
+			if err := undeclared(m.cfg.Regions, plan.Aims()); err != nil {
+				return fmt.Errorf("synchronizer %q: %w", plan.Name, err)
+			}
 		}
 		level := newLevel(m, plan, m.stop)
 		m.mu.Lock()
@@ -258,7 +268,8 @@ func (m *Member) besideThreads(state any) bool {
 // declared state; in a process with threads, those that the configuration declares
 // for the process beside them. A process has threads from the first
 // [Member.Thread] on, or from the first state of that type. An error says what is wrong with
-// the state, or is [ErrClosed]; then the state before it goes on.
+// the state, or is [ErrClosed]; then the state before it goes on. [ErrReplaced] says that
+// another process has the member's name: this state is kept all the same.
 func (m *Member) Set(state any) error {
 	hurry, err := m.setAny(state)
 	m.level.runDue()
@@ -271,11 +282,32 @@ func (m *Member) setAny(state any) (hurry *multiplexer, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.besideThreads(state) {
-		return nil, m.level.setProcess(state)
+		return nil, cmp.Or(m.level.setProcess(state), m.replaced)
 	}
 	m.byItself = true
 	err = m.set(state)
-	return m.hurried(), err
+	return m.hurried(), cmp.Or(err, m.replaced)
+}
+
+// replacedBy takes note that another process has joined under the member's name. Regions that are open,
+// those of threads too, learn of it once. The lock is held.
+func (m *Member) replacedBy(reason string) {
+	if m.replaced != nil {
+		return
+	}
+	m.replaced = fmt.Errorf("%w: %s", ErrReplaced, reason)
+	learn := func(p *participant) {
+		for _, r := range p.regions {
+			r.replaced = m.replaced
+			r.attend()
+		}
+	}
+	learn(&m.participant)
+	if m.level != nil {
+		for _, t := range m.level.threads {
+			learn(&t.participant)
+		}
+	}
 }
 
 // come takes note that something is due sooner. The lock is held.
@@ -355,6 +387,51 @@ func (m *Member) Stats() Stats {
 // seconds and does not wait for regions. It must not be called by a handler.
 // Closing again does nothing and returns the same.
 func (m *Member) Close() error { return m.leave() }
+
+// partPause is how often Leave looks whether the member may leave.
+const partPause = 5 * time.Millisecond
+
+// Leave closes the member as [Member.Close] does, but waits before that until the
+// synchronizer has acknowledged the last state that was set, and until the signals of the
+// decisions that this member has had a signal of have reached the other members, or have
+// expired. Leaving ends the epoch, and a signal that has not arrived by then is old.
+//
+// If ctx ends before that, or another process has the name of the member, it closes the
+// member all the same and returns an error that says what is not known. The program should
+// not set states meanwhile. It must not be called by a handler.
+func (m *Member) Leave(ctx context.Context) error {
+	if ctx == nil {
+		return fmt.Errorf("agent: leave: %w", errNilContext)
+	}
+	return errors.Join(m.part(ctx), m.Close())
+}
+
+// part waits until the member may leave.
+func (m *Member) part(ctx context.Context) error {
+	tick := time.NewTicker(partPause)
+	defer tick.Stop()
+	for {
+		m.mu.Lock()
+		closed, replaced, lacks := m.closed, m.replaced, ""
+		if !closed && replaced == nil {
+			lacks = m.input(&agentcore.Input{Kind: agentcore.InPart}).Lacks
+		}
+		m.mu.Unlock()
+		switch {
+		case replaced != nil:
+			return replaced
+		case lacks == "":
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-m.stop:
+			return nil
+		case <-ctx.Done():
+			return fmt.Errorf("agent: member %q leaves early: %s: %w", m.cfg.Name, lacks, context.Cause(ctx))
+		}
+	}
+}
 
 // end stops everything and takes leave of the group.
 func (m *Member) end() error {

@@ -85,6 +85,8 @@ type Region struct {
 	beside *beside // nil if no handler runs beside the work
 
 	loss *loss // nil: it goes on without control
+
+	replaced error // what the next check returns, once; nil: nothing. Guarded by the lock
 }
 
 // Name is the region's name.
@@ -138,6 +140,9 @@ func (p *participant) enter(ctx context.Context, name string, work Work, opts []
 		if err := o(r); err != nil {
 			return nil, fmt.Errorf("agent: region %q: %w", name, err)
 		}
+	}
+	if err := p.process().declares(r); err != nil {
+		return nil, err
 	}
 	if r.loss != nil && r.loss.Hold {
 		if err := r.admit(ctx); err != nil {
@@ -248,7 +253,8 @@ func notify(c chan struct{}) {
 // Check runs the handlers of the activations that have arrived, on this
 // goroutine, and returns nil or the first error of one. After a cancellation it
 // returns the cause, [*Canceled]; after the end of the context that Region was
-// given, the cause of that; after Close, [ErrClosed]. Without control it may wait, see [OnControlLoss]. With nothing to do it costs
+// given, the cause of that; after Close, [ErrClosed]. When another process has joined
+// under the member's name it returns [ErrReplaced], once in each region that is open then. Without control it may wait, see [OnControlLoss]. With nothing to do it costs
 // one atomic load, so it may stand in an inner loop.
 func (r *Region) Check() error {
 	if !r.pending.Load() {
@@ -328,6 +334,10 @@ func (r *Region) take(done *control.Signal, err error, ran *bool) (*control.Sign
 		return nil, context.Cause(r.ctx)
 	}
 	if err != nil {
+		r.pending.Store(true)
+		return nil, err
+	}
+	if err, r.replaced = r.replaced, nil; err != nil {
 		r.pending.Store(true)
 		return nil, err
 	}

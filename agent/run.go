@@ -191,12 +191,16 @@ func (m *Member) onWelcome(w *wire.Welcome) {
 	switch reception { //nolint:exhaustive // The others change nothing.
 	case agentcore.Accepted:
 		news.back, news.term = m.away, w.Synchronizer != m.leader || w.Term != m.term
-		m.away, m.refused, m.leader, m.term = false, "", w.Synchronizer, w.Term
+		m.away, m.refused, m.leader, m.term, m.replaced = false, "", w.Synchronizer, w.Term, nil
 	case agentcore.Refused:
 		news.refused = w.Reason != m.refused
 		m.away, m.refused = true, w.Reason
 	case agentcore.Dropped:
 		m.away = true
+	}
+	if w.Replaced && reception != agentcore.Ignored {
+		news.replaced = m.replaced == nil
+		m.replacedBy(w.Reason)
 	}
 	m.mu.Unlock()
 	if reception == agentcore.Accepted {
@@ -206,6 +210,10 @@ func (m *Member) onWelcome(w *wire.Welcome) {
 		m.log.Error("the synchronizer declares another state than the program sets, so none is told until one fits", "member", m.cfg.Name, "synchronizer", w.Synchronizer, "error", unfit)
 	}
 	switch {
+	case w.Replaced && reception != agentcore.Ignored && !first:
+		if news.replaced {
+			m.log.Error("another process has joined under the name of this member, which goes on alone", "member", m.cfg.Name, "synchronizer", w.Synchronizer, "reason", w.Reason)
+		}
 	case reception == agentcore.Ignored:
 		m.welcomeIgnored(m.cfg.Name, w, why)
 	case first:
@@ -250,9 +258,10 @@ func (m *Member) welcomeIgnored(member string, w *wire.Welcome, why string) {
 
 // welcomeNews is what a welcome changes, as the log tells it.
 type welcomeNews struct {
-	back    bool // the member was dropped or refused, or the server was away
-	term    bool // another life of the synchronizer, or another one, has taken the member in
-	refused bool // for another reason than before
+	replaced bool // another process has its name, which it was not told before
+	back     bool // the member was dropped or refused, or the server was away
+	term     bool // another life of the synchronizer, or another one, has taken the member in
+	refused  bool // for another reason than before
 }
 
 // welcomedAgain reports what a later synchronizer says, or the same one when the

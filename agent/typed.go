@@ -122,5 +122,8 @@ func (s *setter) locked(state unsafe.Pointer) (hurry *multiplexer, err error) {
 		p.owner.byItself = true
 	}
 	err = p.begin(s.bound, state)
+	if p.owner != nil && err == nil {
+		err = p.owner.replaced
+	}
 	return p.owner.hurried(), err
 }

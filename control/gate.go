@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/gopegasus/pegasus/clocksync"
 )
@@ -561,10 +562,29 @@ func (g *Gate) judge(now clocksync.Instant, s *Signal, f *fence) (Fate, string) 
 	return g.enqueue(now, e, s)
 }
 
+// maxListedHandlers is how many names a refusal lists.
+const maxListedHandlers = 8
+
+// noHandler says that no handler takes a signal, and which signals have one.
+func (e *entry) noHandler(signal string) string {
+	if len(e.handlers) == 0 {
+		return fmt.Sprintf("region %q has no handler for %q: it has none for any activation", e.region, signal)
+	}
+	names := make([]string, 0, maxListedHandlers)
+	for _, h := range e.handlers[:min(len(e.handlers), maxListedHandlers)] {
+		names = append(names, h.Name)
+	}
+	text := fmt.Sprintf("region %q has no handler for %q: it has handlers for: %s", e.region, signal, strings.Join(names, ", "))
+	if more := len(e.handlers) - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
 func (g *Gate) enqueue(now clocksync.Instant, e *entry, s *Signal) (Fate, string) {
 	i := slices.IndexFunc(e.handlers, func(h Handler) bool { return h.Name == s.Name })
 	if i < 0 {
-		return Refused, "the region has no handler of that name"
+		return Refused, e.noHandler(s.Name)
 	}
 	g.expire(now, e)
 	if e.begun+len(e.waiting[AtCheck])+len(e.waiting[AtOnce]) >= MaxWaiting {

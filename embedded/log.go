@@ -3,9 +3,13 @@ package embedded
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
+	"syscall"
+	"time"
 )
 
 // logger bridges the server's printf-style log to slog and keeps the first
@@ -14,15 +18,51 @@ import (
 type logger struct {
 	out *slog.Logger
 
+	connections int         // that the server may have
+	onExhausted func(error) // nil: nobody is told
+	now         func() time.Time
+
 	mu    sync.Mutex
 	first string
+	told  time.Time // when onExhausted was called last
 }
 
-func newLogger(out *slog.Logger) *logger {
+func newLogger(o *Options) *logger {
+	out := o.Logger
 	if out == nil {
 		out = slog.New(slog.DiscardHandler)
 	}
-	return &logger{out: out.With("component", "nats-server")}
+	return &logger{out: out.With("component", "nats-server"), connections: o.MaxConnections, onExhausted: o.OnExhausted, now: time.Now}
+}
+
+const (
+	exhaustedAgain = 10 * time.Second
+	// beside is more file descriptors than a process with a server has open that are no connections.
+	beside = 128
+)
+
+// exhausted tells that a connection cannot be taken for want of file descriptors. nats-server reports
+// it in no other way than by a line of its log, with the error among the arguments, and tries again.
+func (l *logger) exhausted(v []any) {
+	i := slices.IndexFunc(v, func(a any) bool {
+		err, ok := a.(error)
+		return ok && (errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE))
+	})
+	if i < 0 || l.onExhausted == nil {
+		return
+	}
+	l.mu.Lock()
+	now := l.now()
+	cause, _ := v[i].(error)
+	again := l.told.IsZero() || now.Sub(l.told) >= exhaustedAgain
+	if again {
+		l.told = now
+	}
+	l.mu.Unlock()
+	if again {
+		l.onExhausted(fmt.Errorf("embedded: the NATS server in this process cannot take another connection, as no file descriptors are left: allow %d, which is enough for its limit of %d connections, with ulimit -n %d, and start again: %w",
+			l.connections+beside, l.connections, l.connections+beside, cause))
+	}
 }
 
 func (l *logger) debugs() bool { return l.out.Enabled(context.Background(), slog.LevelDebug) }
@@ -35,9 +75,12 @@ func (l *logger) fatal() string {
 
 func (l *logger) Noticef(format string, v ...any) { l.out.Info(fmt.Sprintf(format, v...)) }
 func (l *logger) Warnf(format string, v ...any)   { l.out.Warn(fmt.Sprintf(format, v...)) }
-func (l *logger) Errorf(format string, v ...any)  { l.out.Error(fmt.Sprintf(format, v...)) }
-func (l *logger) Debugf(format string, v ...any)  { l.out.Debug(fmt.Sprintf(format, v...)) }
-func (l *logger) Tracef(format string, v ...any)  { l.out.Debug(fmt.Sprintf(format, v...)) }
+func (l *logger) Errorf(format string, v ...any) {
+	l.out.Error(fmt.Sprintf(format, v...))
+	l.exhausted(v)
+}
+func (l *logger) Debugf(format string, v ...any) { l.out.Debug(fmt.Sprintf(format, v...)) }
+func (l *logger) Tracef(format string, v ...any) { l.out.Debug(fmt.Sprintf(format, v...)) }
 
 func (l *logger) Fatalf(format string, v ...any) {
 	text := fmt.Sprintf(format, v...)

@@ -61,6 +61,11 @@ type Options struct {
 	// [DefaultMaxConnections] and [DefaultMaxSubscriptions].
 	MaxConnections, MaxSubscriptions int
 
+	// OnExhausted, where set, is called on a goroutine of the server when it cannot take a connection
+	// because the process has no file descriptors left; at most once in ten seconds. It
+	// must not block.
+	OnExhausted func(error)
+
 	// Logger, where set, receives what the server has to say: notices at level
 	// Info. Debug output follows where the logger is enabled for level Debug.
 	Logger *slog.Logger

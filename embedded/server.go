@@ -34,7 +34,7 @@ func Start(opts Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedded: %w", err)
 	}
-	log := newLogger(opts.Logger)
+	log := newLogger(&opts)
 	ns.SetLoggerV2(log, log.debugs(), false, false)
 	ns.Start()
 	if err := waitReady(ns, log, opts); err != nil {

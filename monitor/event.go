@@ -26,7 +26,7 @@ type Verdict struct {
 	// Suppressed is how many firings the cooldown has kept back since the last one, if
 	// it fired or is kept back now.
 	Suppressed uint64
-	Silent     bool   // it fired, and its predicate only sets variables of memory
+	Silent     bool   `digest:"-"` // it fired, and its predicate only sets variables of memory
 	Epoch      uint64 // of the global state
 	Index      uint64 // of the global state within the epoch, or of what Modality says
 	Partial    bool   // some member's state was unknown
@@ -98,6 +98,7 @@ type Fate struct {
 	Signal *control.Signal // must not be changed
 	Fate   control.Fate    // what became of it
 	Detail string          // more about it; mostly empty
+	Hint   string          `digest:"-"` // what the configuration may have wrong, for people; mostly empty
 	Group  string          // of the target, if that is another one
 	// Earlier is set if an earlier term has decided on the signal, which its target has told
 	// now, without its data: that term may have recorded the same.

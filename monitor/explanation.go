@@ -50,7 +50,8 @@ type Missing struct {
 	// (that a state still holds), unknown (nothing is known of a member), clock (a
 	// member's has no bound), hold (its time runs), runs (its own detector has found
 	// nothing new), aside (the section balance leaves a member alone),
-	// rests (its last order came to nothing), cooldown, target (nobody is known in the group its signal goes to), or
+	// rests (its last order came to nothing), cooldown, target (nobody is known in the group its signal goes to),
+	// region (no member has ever entered the one that its signal names), refused (a member has refused its signal), or
 	// armed (it has fired, and has not been false since, or its until not true).
 	Kind   string `json:"kind"`
 	Member string `json:"member,omitempty"` // that it is about, if it is about one

@@ -208,8 +208,15 @@ func (f Fate) Line() Line {
 	if f.Earlier {
 		term = s.Decision.Term
 	}
+	detail := f.Detail
+	switch {
+	case detail == "":
+		detail = f.Hint
+	case f.Hint != "":
+		detail += "; " + f.Hint
+	}
 	return Line{Event: "signal", Body: &SignalLine{
-		s.Name, s.Predicate, s.Kind.String(), s.Region, s.Target, f.Group, s.Decision.String(), term, f.Fate.String(), f.Detail,
+		s.Name, s.Predicate, s.Kind.String(), s.Region, s.Target, f.Group, s.Decision.String(), term, f.Fate.String(), detail,
 	}}
 }
 

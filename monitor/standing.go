@@ -167,6 +167,9 @@ type PredicateStatus struct {
 	// Decision is the last one and Ago its age; empty before the first.
 	Decision string  `json:"decision,omitempty"`
 	Ago      float64 `json:"decision_seconds,omitempty"` // since that decision
+	// Notes say which of its signals have no effect, and why: no member has ever entered the
+	// region, or a member has refused the newest one.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // Hold is a hold time that runs.

@@ -68,6 +68,7 @@ type JournalStats struct {
 // holds up the run. The nil journal records nothing.
 type recorder struct {
 	w     io.Writer
+	file  namedFile // w, if its name led to it at the beginning; nil: it has no name
 	log   *slog.Logger
 	limit uint64
 
@@ -117,6 +118,9 @@ func newRecorder(level *plan.Level, core synccore.Options, opt *Options, from *r
 		h := journal.NewHeader(level, core)
 		h.Pegasus, h.Started, h.Now = release(), source.WallNano(), now
 		j.add(journal.AppendHeader(nil, &h))
+	}
+	if f, ok := j.w.(namedFile); ok && missing(f) == nil {
+		j.file = f
 	}
 	go j.write()
 	return j
@@ -245,11 +249,46 @@ func (j *recorder) write() {
 	for last := false; !last; {
 		select {
 		case <-tick.C:
+			j.look()
 		case <-j.kick:
 		case <-j.quit:
 			last = true
 		}
 		j.flush()
+	}
+}
+
+// namedFile is a file of the system.
+type namedFile interface {
+	Name() string
+	Stat() (os.FileInfo, error)
+}
+
+// missing says that the name of a file no longer leads to it: it, or its directory, was removed, or
+// another one is in its place. What cannot be found out counts for nothing.
+func missing(f namedFile) error {
+	is, err := f.Stat()
+	if err != nil {
+		return nil //nolint:nilerr // The next write tells.
+	}
+	switch named, err := os.Stat(f.Name()); {
+	case errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("%s was removed or moved while the run goes on: restart the run to record it again", f.Name())
+	case err == nil && !os.SameFile(is, named):
+		return fmt.Errorf("%s is another file now: restart the run to record it again", f.Name())
+	}
+	return nil
+}
+
+// look ends a journal whose file was removed: what is written on is nowhere to be found after the run.
+func (j *recorder) look() {
+	if j.file == nil || j.recorded().Err != nil {
+		return
+	}
+	if err := missing(j.file); err != nil {
+		j.writing.Lock()
+		defer j.writing.Unlock()
+		j.fails(err)
 	}
 }
 

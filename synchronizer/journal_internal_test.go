@@ -2,6 +2,7 @@ package synchronizer
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/synccore"
@@ -206,5 +208,62 @@ func TestFullDiskIsNotResumed(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) || log.has("do not resume it") {
 			t.Errorf("stubborn %t: %v; %s", stubborn, err, log.string())
 		}
+	}
+}
+
+// TestJournalThatIsRemoved: a journal whose file or directory is removed, or which another file stands in the
+// place of, ends within seconds; one that cannot be found by its name goes on.
+func TestJournalThatIsRemoved(t *testing.T) {
+	cfg, err := ParseConfig("test.yaml", []byte("synchronizers:\n  gsync:\n    members: {group: g}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		take func(path string) error
+		want string
+	}{
+		"file":      {os.Remove, "was removed or moved while the run goes on: restart the run to record it again"},
+		"directory": {func(path string) error { return os.RemoveAll(filepath.Dir(path)) }, "was removed or moved while the run goes on: restart the run to record it again"},
+		"moved": {func(path string) error {
+			return errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, nil, 0o600))
+		}, "is another file now: restart the run to record it again"},
+		"unnamed": {nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, err := CreateJournal(filepath.Join(t.TempDir(), "j"), "gsync", time.Unix(0, 0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close() //nolint:errcheck // It was read.
+			path := f.Name()
+			take := c.take
+			if take == nil { // Its name leads nowhere from the beginning, as that of a pipe.
+				if err := os.Remove(path); err != nil {
+					t.Fatal(err)
+				}
+				take = func(string) error { return nil }
+			}
+			var log bytes.Buffer
+			j := newRecorder(cfg.plans[0], synccore.Options{Term: 1}, &Options{Journal: f, JournalLimit: MinJournalLimit, Logger: slog.New(slog.NewTextHandler(&log, nil))}, nil, 1)
+			if err := take(path); err != nil {
+				t.Fatal(err)
+			}
+			begun := time.Now()
+			if c.want != "" {
+				testwait.Until(t, "the end of the journal", func() bool { return j.recorded().Err != nil })
+				if took := time.Since(begun); took > 5*time.Second {
+					t.Errorf("it took %v", took)
+				}
+			} else {
+				j.look()
+			}
+			j.close()
+			switch err := j.recorded().Err; {
+			case c.want == "" && err != nil:
+				t.Error(err)
+			case c.want != "" && (err.Error() != path+" "+c.want || !strings.Contains(log.String(), "the journal has ended; the run goes on without it")):
+				t.Errorf("%v, %s", err, log.String())
+			}
+		})
 	}
 }

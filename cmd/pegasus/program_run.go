@@ -97,7 +97,8 @@ func (f *programFlags) run(cmd *cobra.Command, path string, cfg *synchronizer.Co
 	if err := f.together(where); err != nil {
 		return err
 	}
-	url, stop, err := where.start()
+	told := newFeed(cmd.OutOrStdout(), rendering(f.json))
+	url, stop, err := where.start(told)
 	if err != nil {
 		return fail(err)
 	}
@@ -111,7 +112,7 @@ func (f *programFlags) run(cmd *cobra.Command, path string, cfg *synchronizer.Co
 			}
 			return synchronizer.LoadProgram(path, params...)
 		},
-		feed:      newFeed(cmd.OutOrStdout(), rendering(f.json)),
+		feed:      told,
 		operators: &observatory{},
 		ended:     make(chan monitor.ProgramEvent, 1),
 		journals:  journals{dir: f.journal, resume: f.resume, limit: f.journalLimit << 20, start: time.Now()},

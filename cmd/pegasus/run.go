@@ -158,14 +158,15 @@ func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Write
 	if err != nil {
 		return fail(err)
 	}
-	defer operators.close()         //nolint:errcheck,contextcheck // What was asked was answered, or not; the end has a time of its own.
-	url, stop, err := where.start() //nolint:contextcheck // The server lives until stop.
+	defer operators.close() //nolint:errcheck,contextcheck // What was asked was answered, or not; the end has a time of its own.
+	told := newFeed(stdout, rendering(f.json))
+	url, stop, err := where.start(told) //nolint:contextcheck // The server lives until stop.
 	if err != nil {
 		return fail(err)
 	}
 	defer stop()
 	s := session{
-		flags: f, file: file, cfg: cfg, levels: levels, url: url, feed: newFeed(stdout, rendering(f.json)),
+		flags: f, file: file, cfg: cfg, levels: levels, url: url, feed: told,
 		journals:  journals{dir: f.journal, resume: f.resume, limit: f.journalLimit << 20, start: time.Now()},
 		operators: operators,
 	}

@@ -7,12 +7,14 @@ import (
 	"net"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 
 	"github.com/gopegasus/pegasus/connect"
 	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/internal/show"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
@@ -148,10 +150,14 @@ func (f *runFlags) identity() (user, password string, err error) {
 	return f.User, password, nil
 }
 
-// start returns the server's address and what ends the server.
-func (s *server) start() (address, func(), error) {
+// start returns the server's address and what ends the server. What a server inside this process has to
+// tell comes in the feed.
+func (s *server) start(f *feed) (address, func(), error) {
 	if !s.own {
 		return s.address, func() {}, nil
+	}
+	s.embedded.OnExhausted = func(err error) {
+		f.put(show.Entry{At: time.Now(), Event: show.Notice(strings.TrimPrefix(err.Error(), "embedded: "))})
 	}
 	here, err := embedded.Start(s.embedded)
 	if err != nil {

@@ -47,8 +47,7 @@ func main() {
 		log.Fatal(err)
 	}
 	fmt.Printf("%s is released by %s\n", name, canceled.Predicate)
-	time.Sleep(time.Second) // Who leaves ends the epoch: by then the others were told, too.
-	must(0, m.Close())
+	must(0, m.Leave(context.Background())) // Leaving ends the epoch, so it waits until the others have been told.
 }
 
 func must[T any](v T, err error) T {

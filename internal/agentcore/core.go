@@ -89,6 +89,7 @@ type Core struct {
 	crowded      uint64            // transitions that newer ones have pushed out of the ring, untold
 	leaving      bool
 	left         bool
+	parting      parting
 	probes       []wire.Probe
 	probeAt      clocksync.Instant // when a reading may satisfy one
 	resends      []wire.Resend     // by their numbers, apart from each other; at most maxResends

@@ -156,6 +156,7 @@ func (c *Core) accepted(now clocksync.Instant, w *wire.Welcome, out *Output) Rec
 		return c.ignored(out, err.Error())
 	}
 	c.synchronizer, c.term, c.welcome, c.once, c.greets, c.asks = w.Synchronizer, w.Term, true, true, false, false
+	c.parting.answer(w)
 	c.hear(now, w.Synchronizer)
 	c.life, c.works = cmp.Or(c.life, c.hello.Incarnation), w.Work != 0
 	c.heartbeat = defaultHeartbeat
@@ -259,6 +260,9 @@ func (c *Core) signals(now clocksync.Instant, m *wire.Signals, out *Output) {
 		if s.Target != c.hello.Member || d.Synchronizer != m.Synchronizer || d.Term > m.Term || d.Term == m.Term && d.Epoch > m.Epoch {
 			c.stats.Strange++
 			continue
+		}
+		if d.Synchronizer == c.synchronizer {
+			c.parting.had = max(c.parting.had, d.Number)
 		}
 		o := c.gate.Offer(now, s)
 		c.answer(now, o)

@@ -58,6 +58,10 @@ const (
 	// InUnfit tells that the program's state is of Schema, and not what the last welcome has
 	// declared.
 	InUnfit
+	// InPart tells that the member is about to leave: it says hello until an answer shows that all its
+	// states have been taken in, and that the signals of the decisions that it has had signals of have
+	// reached the others. To be repeated, every some milliseconds: Lacks.
+	InPart
 	// InLeave makes the next tick say that the member leaves. It is the last one with
 	// anything in it. A member that no synchronizer knows has nobody to tell.
 	InLeave
@@ -103,6 +107,7 @@ type Output struct {
 	Why       string            // it was Ignored
 	Fresh     []control.Outcome // of InSignals: those that are no copies, with their fates so far
 	Entry     uint64            // of InEnter
+	Lacks     string            // of InPart: what is not known yet; empty: it may leave
 	Signal    *control.Signal   // of InExit and InNext, nil if there is none
 	Due
 
@@ -135,7 +140,7 @@ type Ack struct {
 func (o *Output) reset() {
 	o.Hellos, o.Batches, o.Gones, o.Acks, o.Fresh = o.Hellos[:0], o.Batches[:0], o.Gones[:0], o.Acks[:0], o.Fresh[:0]
 	o.reports, o.rows, o.regions, o.answers = o.reports[:0], o.rows[:0], o.regions[:0], o.answers[:0]
-	o.Err, o.Signal, o.Entry, o.Why = nil, nil, 0, ""
+	o.Err, o.Signal, o.Entry, o.Why, o.Lacks = nil, nil, 0, "", ""
 	o.Clock, o.Reception = ClockSame, Ignored
 }
 
@@ -191,6 +196,8 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 		c.tellLapses(now)
 	case InUnfit:
 		c.unfit(now, in.Schema)
+	case InPart:
+		out.Lacks = c.part(now)
 	case InLeave:
 		c.leave()
 	default:

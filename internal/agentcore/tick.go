@@ -81,6 +81,9 @@ func (c *Core) introduce(now clocksync.Instant, out *Output) {
 		h.Life = c.life
 	}
 	h.Fates, h.Same = c.gate.Fated(c.synchronizer, wire.MaxFates), c.isSame()
+	if p := &c.parting; p.begins && h.Term > 0 {
+		h.Had, p.said = p.had, true
+	}
 	out.Hellos = append(out.Hellos, h)
 	c.asks, c.helloSent, c.helloAt = true, now, now.Add(c.helloPause)
 	c.helloPause = min(2*c.helloPause, maxHelloPause)

@@ -137,6 +137,9 @@ func TestJournalIsLossless(t *testing.T) {
 				Typed: true, Schema: plans[0].State, Threads: rapid.Bool().Draw(r, "threads"),
 				Leader: "gsync", Term: rapid.Uint64Min(1).Draw(r, "term"), Causes: rapid.Bool().Draw(r, "causes"),
 			}
+			if rapid.Bool().Draw(r, "newer") {
+				in.Hello.Process, in.Hello.Asks, in.Hello.Had = rapid.Uint64().Draw(r, "process"), rapid.Bool().Draw(r, "asks"), rapid.Uint64Min(1).Draw(r, "had")
+			}
 			if rapid.Bool().Draw(r, "fated") {
 				cause := control.Cause{Source: rapid.Uint64Min(1).Draw(r, "source"), Witness: rapid.Uint64().Draw(r, "witness"), Firing: 2}
 				in.Hello.Same = wire.Same{Seq: rapid.Uint64Min(1).Draw(r, "same"), Incarnation: 4, Of: 2}

@@ -75,6 +75,9 @@ type (
 		Life        uint64            `json:"life,omitempty"`
 		Fates       []control.Fated   `json:"fates,omitempty"`
 		Same        wire.Same         `json:"same,omitzero"`
+		Process     uint64            `json:"process,omitempty"`
+		Asks        bool              `json:"asks,omitempty"`
+		Had         uint64            `json:"had,omitempty"`
 	}
 	fieldLine struct {
 		Name  string    `json:"name"`
@@ -166,7 +169,7 @@ func newHelloLine(h *wire.Hello) helloLine {
 	line := helloLine{
 		Member: h.Member, Incarnation: h.Incarnation, Host: h.Host, Domain: h.Domain, Quality: h.Quality,
 		Typed: h.Typed, Threads: h.Threads, Multiplexer: h.Multiplexer, Leader: h.Leader, Term: h.Term,
-		Causes: h.Causes, Life: h.Life, Fates: h.Fates, Same: h.Same,
+		Causes: h.Causes, Life: h.Life, Fates: h.Fates, Same: h.Same, Process: h.Process, Asks: h.Asks, Had: h.Had,
 	}
 	for _, f := range h.Schema {
 		line.Schema = append(line.Schema, fieldLine(f))

@@ -123,6 +123,18 @@ func New() *Outbox { return &Outbox{due: clocksync.MinInstant, owedAt: clocksync
 // Len is how many signals have no final fate.
 func (o *Outbox) Len() int { return len(o.letters) }
 
+// Untold is how many signals of predicates to others than that member may not have reached their targets
+// yet, of decisions up to a number.
+func (o *Outbox) Untold(decision uint64, member string) int {
+	n := 0
+	for _, p := range o.letters {
+		if p.Owner == Rule && !p.waiting && p.Signal.Decision.Number <= decision && (p.Group != "" || p.Signal.Target != member) {
+			n++
+		}
+	}
+	return n
+}
+
 // Letters yields what has no final fate, in the order in which it was posted.
 func (o *Outbox) Letters(yield func(Letter) bool) {
 	for _, p := range o.letters {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/config"
+	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/predicates"
@@ -281,6 +282,29 @@ func (p *Level) Sends() []Sent {
 	}
 	if p.Balance != nil {
 		list = append(list, p.Balance.sent())
+	}
+	return list
+}
+
+// Aims are what the signals to the level's own members name in these, each once, in the order of
+// [Level.Sends]. The region of the section work is not among them.
+func (p *Level) Aims() []wire.Aim {
+	var list []wire.Aim
+	add := func(a wire.Aim) {
+		if !slices.Contains(list, a) && (p.Work == nil || a.Region != config.WorkName) {
+			list = append(list, a)
+		}
+	}
+	for _, r := range p.Rules {
+		for i := range r.Signals {
+			if o := &r.Signals[i]; o.Group == "" {
+				add(wire.Aim{Signal: o.Name, Kind: o.Kind, Region: o.Region})
+			}
+		}
+	}
+	if p.Balance != nil {
+		s := p.Balance.sent()
+		add(wire.Aim{Signal: s.Name, Kind: s.Kind, Region: s.Region})
 	}
 	return list
 }

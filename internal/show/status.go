@@ -25,6 +25,11 @@ func Status(s *monitor.Status) string {
 	if len(s.Predicates) > 0 {
 		b.WriteString("\n" + predicatesTable(s.Predicates))
 	}
+	for i := range s.Predicates {
+		for _, note := range s.Predicates[i].Notes {
+			writeLine(&b, "%s: %s", s.Predicates[i].Name, note)
+		}
+	}
 	b.WriteString("\n")
 	for i := range s.Groups {
 		writeLine(&b, "group     %s", groupText(&s.Groups[i]))

@@ -129,6 +129,7 @@ type membership struct {
 	multiplexers multiplexers
 	kinds        []scgs.Type // of the fields of a member's state, by kindsOf
 	between      uint64      // gaps between the reports of two incarnations
+	entered      entered
 }
 
 // multiplexers are those that speak for members.

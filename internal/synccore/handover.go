@@ -43,6 +43,7 @@ type Kept struct {
 	Led       []control.Decision `json:"led,omitempty"`      // the last ones of the terms before that it goes on with
 	Floor     KeptFloor          `json:"floor,omitzero"`     // no hold time begins before it
 	Ended     [2]uint32          `json:"ended,omitzero"`     // the largest numbers of firings before the last reload
+	Entered   []KeptEntered      `json:"entered,omitempty"`  // regions that members have reported
 }
 
 // KeptMember is how a member comes and goes.
@@ -145,7 +146,7 @@ func (c *Core) Kept() *Kept {
 	k := &Kept{
 		Now: c.now, Looked: c.looked, Reached: c.reached, Epoch: c.epoch, Begun: c.begun, InForce: c.begun && !c.paused && len(c.removing) == 0, PutOff: c.putOff,
 		Decisions: c.decisions, Open: c.tuple, Heads: c.heads, Memory: c.memory, Letters: c.outbox.Kept(0), Rules: c.keptRules(),
-		Left: c.earlier.left, Give: c.earlier.give, Led: c.earlier.led, Floor: c.floor, Ended: c.ended,
+		Left: c.earlier.left, Give: c.earlier.give, Led: c.earlier.led, Floor: c.floor, Ended: c.ended, Entered: c.keptEntered(),
 	}
 	for _, m := range c.sorted {
 		kept := KeptMember{
@@ -238,7 +239,7 @@ func (c *Core) Retell(tell func(*Input)) {
 		if m.gone {
 			continue
 		}
-		h := wire.Hello{Member: m.name, Incarnation: m.incarnation, Host: m.host, Domain: m.domain, Quality: m.quality, Causes: m.causes, Same: m.same}
+		h := wire.Hello{Member: m.name, Incarnation: m.incarnation, Host: m.host, Domain: m.domain, Quality: m.quality, Causes: m.causes, Same: m.same, Process: m.process}
 		if m.life < m.incarnation {
 			h.Life = m.life
 		}
@@ -466,6 +467,9 @@ func (c *Core) unfit(k *Kept) string {
 			return "prev: " + err.Error()
 		}
 	}
+	if why := unfitEntered(k.Entered); why != "" {
+		return why
+	}
 	var frame []byte
 	n := 0
 	for l := range k.letters {
@@ -524,6 +528,7 @@ func (c *Core) inherit(k *Kept) {
 		}
 	}
 	c.decisions, c.ended = k.Decisions, k.Ended
+	c.inheritEntered(k.Entered)
 }
 
 // stands lets a predicate stand where it did in another machine.

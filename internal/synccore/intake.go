@@ -39,6 +39,7 @@ func (c *Core) batch(from string, b *wire.Batch, out *Output) {
 	}
 	if !b.Again && !slices.Equal(m.regions, b.Regions) {
 		m.regions = append(m.regions[:0], b.Regions...)
+		c.entered.note(b.Regions)
 	}
 	if b.Evidence.Seq > 0 {
 		c.evidence(m, b.Evidence, out)
@@ -122,8 +123,16 @@ func (c *Core) sender(from, member string, incarnation uint64, out *Output) *mem
 	}
 	m := c.member(from)
 	if m != nil && incarnation < m.incarnation {
-		out.refuse(monitor.RejectReplaced, from, fmt.Sprintf("a frame of incarnation %d, which incarnation %d has replaced", incarnation, m.incarnation))
-		c.tellReplaced(from, incarnation, out)
+		why := fmt.Sprintf("a frame of incarnation %d, which incarnation %d has replaced", incarnation, m.incarnation)
+		switch before := m.replaced; {
+		case m.process == 0 || before.process == 0:
+		case before.incarnation != incarnation:
+			why = fmt.Sprintf("a frame of an earlier process, in whose place %v has joined", m.on())
+		default:
+			why = fmt.Sprintf("a frame of %v, in whose place %v has joined", before, m.on())
+		}
+		out.refuse(monitor.RejectReplaced, from, why)
+		c.tellReplaced(m, incarnation, out)
 		return nil
 	}
 	if m == nil || m.gone || incarnation > m.incarnation {
@@ -135,12 +144,17 @@ func (c *Core) sender(from, member string, incarnation uint64, out *Output) *mem
 }
 
 // tellReplaced tells a process that a newer one has its name.
-func (c *Core) tellReplaced(from string, incarnation uint64, out *Output) {
-	if c.toldLately(from + "#replaced") {
+func (c *Core) tellReplaced(m *member, incarnation uint64, out *Output) {
+	if c.toldLately(m.name + "#replaced") {
 		return
 	}
-	w := c.greeting(from, incarnation, out)
-	w.Refused, w.Reason = true, fmt.Sprintf("another process has joined as %q since: give one of them another name", from)
+	w := c.greeting(m.name, incarnation, out)
+	other := "another process"
+	if m.process > 0 {
+		other = m.on().String()
+	}
+	w.Refused, w.Reason = true, fmt.Sprintf("%s has joined as %q since: give one of them another name", other, m.name)
+	w.Replaced = m.replaced.process > 0 && m.replaced.incarnation == incarnation
 }
 
 // introduce asks a sender for its hello, at most every resendWait.

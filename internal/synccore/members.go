@@ -32,6 +32,8 @@ type member struct {
 	number      int32        // of the multiplexer, by which the detectors know it; 0: none
 	astray      bool         // the detector does not know its newest report
 	incarnation uint64
+	process     uint64 // its number on its host; 0: not known
+	replaced    lifeOn // the process that had the name before, if that did not say that it leaves
 	life        uint64 // the first incarnation of its process
 	domain      clocksync.Domain
 	quality     clocksync.Quality
@@ -67,6 +69,24 @@ type member struct {
 	joined  uint64      // the epoch that it entered with
 	was     uint64      // the number of its state in the last tuple of earlier epochs; 0: it was in none
 	probing
+}
+
+// lifeOn is a life of a member as people find it.
+type lifeOn struct {
+	host        string
+	process     uint64 // 0: none is known
+	incarnation uint64
+}
+
+// String names the process.
+func (l lifeOn) String() string { return fmt.Sprintf("process %d on host %q", l.process, l.host) }
+
+// on is the life of the member that is here.
+func (m *member) on() lifeOn { return lifeOn{m.host, m.process, m.incarnation} }
+
+// by reports whether another process than the member's says hello, as far as both are known.
+func (m *member) by(h *wire.Hello) bool {
+	return m.process > 0 && h.Process > 0 && (m.process != h.Process || m.host != h.Host)
 }
 
 // waiting is a life of a member that was refused because a newer incarnation holds the name. Only
@@ -113,12 +133,13 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 		w.Refused, w.Reason, w.Timeline = true, reason, timeline
 		switch {
 		case class != monitor.RejectReplaced:
-		case m.gone || h.Term == 0:
+		case m.gone || h.Term == 0: // It goes on at once.
 			// A new life, whose clock may be behind, goes above. One that was taken in before, and
 			// replaced, waits for the other to be gone: so two that live do not contend for the name.
 			w.NextSeq = m.incarnation
 		default:
 			m.waits = waiting{h.Incarnation, h.Multiplexer}
+			w.Replaced = h.Process > 0
 		}
 		out.Welcomes[len(out.Welcomes)-1].Via = h.Multiplexer // Another one may speak for the member that is here.
 		return
@@ -131,8 +152,19 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 		m = c.add(from)
 		c.enter(m, h)
 	case h.Incarnation > m.incarnation:
-		c.leave(m, "came back as a new incarnation")
+		before, why := m.replaced, "came back as a new incarnation"
+		switch other := m.by(h); {
+		case m.process == 0 || h.Process == 0 || !other && h.Term > 0: // The same process comes back.
+		case m.gone && m.why == whyLeft:
+			before = lifeOn{}
+		default:
+			if before = m.on(); other {
+				why = fmt.Sprintf("%v has joined under its name; it was %v", lifeOn{h.Host, h.Process, 0}, before)
+			}
+		}
+		c.leave(m, why)
 		c.enter(m, h)
+		m.replaced = before
 	}
 	m.late, m.told = wire.Evidence{}, 0 // It tells its newest state again,
 	m.read = m.began                    // and those before it, of which readings of since then are no sign that they are here.
@@ -153,6 +185,10 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 	w.Accepted, w.Schema, w.NextSeq, w.Heartbeat = true, c.plan.State, next, int64(c.plan.Heartbeat())
 	w.Section, w.SectionHash = c.plan.Below, plan.SectionHash(c.plan.Below)
 	w.Domain, w.Timeline = reference, m.quality.Timeline
+	if h.Asks {
+		w.Aims = c.plan.Aims()
+	}
+	w.Untold = uint64(c.outbox.Untold(h.Had, from)) //nolint:gosec // A count.
 	if w.Work = c.plan.WorkHash; c.peers.renew(c) {
 		c.peers.tellTo(m.name, true, c, out)
 	}
@@ -165,6 +201,9 @@ func (c *Core) unwelcome(m *member, h *wire.Hello) (monitor.RejectReason, string
 		return monitor.RejectReport, fmt.Sprintf("member %q says that it is incarnation %d: it is to be below 2^62", h.Member, h.Incarnation)
 	}
 	if m != nil && h.Incarnation < m.incarnation {
+		if m.by(h) {
+			return monitor.RejectReplaced, fmt.Sprintf("%v has joined as %q since: give %v another name", m.on(), h.Member, lifeOn{h.Host, h.Process, 0})
+		}
 		return monitor.RejectReplaced, fmt.Sprintf("member %q is here under a newer incarnation: give this process another name", h.Member)
 	}
 	if reason := c.mixed(m, h); reason != "" {
@@ -211,7 +250,7 @@ func (c *Core) enter(m *member, h *wire.Hello) {
 	}
 	old := *m
 	*m = member{
-		name: m.name, host: h.Host, incarnation: h.Incarnation, life: lifeOf(h, &old), domain: h.Domain,
+		name: m.name, host: h.Host, incarnation: h.Incarnation, process: h.Process, life: lifeOf(h, &old), domain: h.Domain,
 		heard: c.now, index: noIndex, read: clocksync.MinInstant, began: clocksync.MinInstant, shown: clocksync.MinInstant,
 		within: clocksync.Unbounded, lacked: lacked{repairing: m.repairing}, flighty: m.flighty, losses: m.losses,
 		weight: wire.Weight(m.name, h.Incarnation), causes: h.Causes,

@@ -135,7 +135,7 @@ func (c *Core) by(in *Input, out *Output) bool {
 		return false
 	case in.Kind == InBatch && in.Batch.Incarnation < m.incarnation:
 		told := len(out.Welcomes)
-		if c.tellReplaced(in.From, in.Batch.Incarnation, out); len(out.Welcomes) > told {
+		if c.tellReplaced(m, in.Batch.Incarnation, out); len(out.Welcomes) > told {
 			out.Welcomes[told].Via = in.By
 		}
 		return false
@@ -233,6 +233,7 @@ func (c *Core) enlist(x *multiplexer, in *wire.Roster, out *Output) {
 		}
 		m.heard, m.listed = c.now, true
 		m.regions = append(m.regions[:0], l.Regions...)
+		c.entered.note(l.Regions)
 		x.listed = append(x.listed, m)
 		if l.Seq > m.last {
 			c.ask(m, l.Seq)

@@ -18,8 +18,9 @@ import (
 // the entry of a region that was known when it was decided on, or not at all (PEGASUS
 // paper, section 2.1), so the entries have to be known beforehand.
 type otherGroup struct {
-	max    int
-	sorted []*otherMember // by name
+	max     int
+	sorted  []*otherMember // by name
+	entered entered
 }
 
 // otherMember is the newest incarnation of a member.
@@ -130,6 +131,7 @@ func (c *Core) hear(in *Input, out *Output) {
 			}
 			if !b.Again {
 				m.regions = append(m.regions[:0], b.Regions...)
+				g.entered.note(b.Regions)
 			}
 		}
 	case known && g.sorted[i].incarnation == incarnation:
@@ -177,6 +179,7 @@ func (c *Core) rosterOfOther(g *otherGroup, in *Input, out *Output) {
 		}
 		if m := c.meet(g, in, l.Member, l.Incarnation, out); m != nil {
 			m.by, m.regions = in.From, append(m.regions[:0], l.Regions...)
+			g.entered.note(l.Regions)
 		}
 	}
 }

@@ -255,7 +255,10 @@ func (s *story) ofMember(d *datadriven.TestData) synccore.Input {
 		if h.Term = s.uint(d, "term", 0); h.Term > 0 {
 			h.Leader = "gsync"
 		}
-		h.Life = s.uint(d, "life", 0)
+		h.Life, h.Process, h.Asks, h.Had = s.uint(d, "life", 0), s.uint(d, "process", 0), d.HasArg("asks"), s.uint(d, "had", 0)
+		if d.HasArg("host") {
+			h.Host = s.arg(d, "host")
+		}
 		if d.HasArg("fields") {
 			h.Typed = true
 			h.Schema = s.fields(d)
@@ -371,6 +374,9 @@ func (s *story) ack(d *datadriven.TestData, from string, incarnation uint64) *wi
 		Decision: control.Decision{Synchronizer: s.core.Level().Name, Term: 7, Epoch: s.uint(d, "epoch", 1), Number: s.uint(d, "number", 1)},
 		Name:     s.arg(d, "name"), Target: from,
 	}
+	if d.HasArg("detail") {
+		a.Detail = s.arg(d, "detail")
+	}
 	for _, f := range control.Fates {
 		if f.String() == s.arg(d, "fate") {
 			a.Fate = f
@@ -401,11 +407,20 @@ func (s *story) print() string {
 		switch m := w.Msg; {
 		case m.Refused:
 			fmt.Fprintf(&b, "refuse %s: %s\n", w.To, m.Reason)
+			if m.Replaced {
+				fmt.Fprintf(&b, "  it is replaced\n")
+			}
 			if m.NextSeq > 0 {
 				fmt.Fprintf(&b, "  it may go above %d\n", m.NextSeq)
 			}
 		case m.Accepted:
 			fmt.Fprintf(&b, "welcome %s next=%d section=%t heartbeat=%v\n", w.To, m.NextSeq, len(m.Section) > 0, time.Duration(m.Heartbeat))
+			for _, a := range m.Aims {
+				fmt.Fprintf(&b, "  %v %s in %s\n", a.Kind, a.Signal, a.Region)
+			}
+			if m.Untold > 0 {
+				fmt.Fprintf(&b, "  untold %d\n", m.Untold)
+			}
 		default:
 			fmt.Fprintf(&b, "introduce %s inc=%d %s\n", w.To, m.Incarnation, m.Reason)
 		}
@@ -455,6 +470,9 @@ func (s *story) print() string {
 	}
 	for _, f := range o.Fates {
 		fmt.Fprintf(&b, "fate %s %s %v %s\n", target(f.Group, f.Signal.Target), f.Signal.Name, f.Fate, f.Detail)
+		if f.Hint != "" {
+			fmt.Fprintf(&b, "hint %s\n", f.Hint)
+		}
 	}
 	for _, p := range o.Probes {
 		fmt.Fprintf(&b, "probe %s seq=%d mono>%v time>%v\n", p.To, p.Msg.Seq, p.Msg.AfterMono, p.Msg.AfterTime)

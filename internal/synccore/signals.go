@@ -127,9 +127,11 @@ func (c *Core) post(l outbox.Letter, out *Output) {
 // settled tells the fate of a signal, also to what has sent it.
 func (c *Core) settled(s *outbox.Settled, out *Output) {
 	out.fate(s.Group, s.Signal, s.Fate, s.Detail)
+	out.Fates[len(out.Fates)-1].Hint = c.hint(s)
 	switch {
 	case s.Owner == outbox.Rule:
 		c.settleOwed(s)
+		c.noteRefusal(s)
 	case s.Owner == outbox.Program && c.exec != nil:
 		c.exec.Settled(c.now, s.Signal, s.Fate)
 	case s.Owner == outbox.Balance && c.planner != nil:

@@ -167,6 +167,13 @@ func (c *Core) predicateStatus(now clocksync.Instant, i int) monitor.PredicateSt
 	if p.fired > 0 {
 		out.Fired, out.Decision, out.Ago = p.fired, p.last.Decision.String(), ago(now, p.at)
 	}
+	for _, v := range c.vain(i) {
+		text := v.Text
+		if v.Member != "" {
+			text = v.Member + ": " + text
+		}
+		out.Notes = append(out.Notes, text)
+	}
 	return out
 }
 
@@ -204,6 +211,7 @@ type history struct {
 	fired   uint64
 	last    monitor.Verdict // that fired, with at most maxKept states
 	leftOut int
+	refused []refusal // at most one for each signal
 	at      clocksync.Instant
 }
 

@@ -221,6 +221,65 @@ func TestLayoutOfSame(t *testing.T) {
 	}
 }
 
+// TestLayoutOfProcess pins what the newest releases add to a hello and to a welcome: behind all else, and only
+// where there is something to say. So the frames of members and synchronizers without it are what they were.
+func TestLayoutOfProcess(t *testing.T) {
+	frames := goldenFrames(t)
+	h, w := goldenHello, goldenWelcome
+	h.Process, h.Had = 300, 7
+	hello, err := wire.AppendHello(nil, &h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Aims, w.Untold = []wire.Aim{{Signal: "go", Kind: control.Cancel, Region: "work"}}, 2
+	welcome, err := wire.AppendWelcome(nil, &w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		whole, frame []byte
+		behind       string
+	}{
+		{frames[wire.KindHello], hello, "00 00 00 00 cd012c c2 07"},                 // life, same | process, asks, had
+		{frames[wire.KindWelcome], welcome, "00 dc0001 a2676f 02 a4776f726b c2 02"}, // work | aims: signal, kind, region | replaced, untold
+	} {
+		if want := hex.EncodeToString(c.whole) + strings.ReplaceAll(c.behind, " ", ""); hex.EncodeToString(c.frame) != want {
+			t.Errorf("\n got %x\nwant %s", c.frame, want)
+		}
+		for n := len(c.whole) + 1; n < len(c.frame); n++ {
+			if err := decodeAny(c.frame[:n]); err == nil {
+				t.Errorf("%d of %d bytes are taken for a whole frame", n, len(c.frame))
+			}
+		}
+	}
+	for _, nothing := range []string{"00000000" + "00c200"} {
+		if _, err := wire.DecodeHello(append(slices.Clone(frames[wire.KindHello]), unhex(t, nothing)...)); err == nil {
+			t.Errorf("%s is taken behind a hello", nothing)
+		}
+	}
+	if _, err := wire.DecodeWelcome(append(slices.Clone(frames[wire.KindWelcome]), unhex(t, "00dc0000c200")...)); err == nil {
+		t.Error("nothing is taken behind a welcome")
+	}
+}
+
+// TestAWelcomeFitsWithFewerAims: the last aims are left out where the rest takes the room.
+func TestAWelcomeFitsWithFewerAims(t *testing.T) {
+	w := goldenWelcome
+	w.Section = make([]byte, wire.MaxSection)
+	for i := range 2 * wire.MaxAims {
+		w.Aims = append(w.Aims, wire.Aim{Signal: strings.Repeat("s", 60), Kind: control.Activate, Region: strings.Repeat("r", 60)})
+		w.Aims[i].Signal += string(rune('a' + i%26))
+	}
+	frame, err := wire.AppendWelcome(nil, &w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := wire.DecodeWelcome(frame)
+	if n := len(got.Aims); err != nil || n < 50 || n >= wire.MaxAims || !slices.Equal(got.Aims, w.Aims[:n]) {
+		t.Errorf("%d aims, %v", n, err)
+	}
+}
+
 // TestLayout pins the bytes: a change here needs another Version.
 func TestLayout(t *testing.T) {
 	golden := map[wire.Kind]string{

@@ -42,24 +42,34 @@ func (m *Hello) layout(c *coder) {
 	} else {
 		list(c, "fates", &m.Fates, MaxFates, 6, c.fated)
 	}
-	if c.writing && m.Life == 0 && m.Same == (Same{}) || !c.writing && len(c.buf) == 0 {
+	process := m.Process > 0 || m.Asks || m.Had > 0
+	if c.writing && m.Life == 0 && m.Same == (Same{}) && !process || !c.writing && len(c.buf) == 0 {
 		return
 	}
 	c.uint("life", &m.Life)
 	c.need(m.Life == 0 || m.Life < m.Incarnation, "life", "it is the incarnation, or later")
-	if c.writing && m.Same != (Same{}) || !c.writing && c.err == nil && (m.Life == 0 || len(c.buf) > 0) {
-		c.same(&m.Same)
+	if c.writing && (m.Same != (Same{}) || process) || !c.writing && c.err == nil && (m.Life == 0 || len(c.buf) > 0) {
+		c.same(&m.Same, process)
+	}
+	if c.writing && process || !c.writing && c.err == nil && len(c.buf) > 0 {
+		c.uint("process", &m.Process)
+		c.bool("asks", &m.Asks)
+		c.uint("had", &m.Had)
+		c.need(m.Process > 0 || m.Asks || m.Had > 0, "process", "it is 0, and nothing is asked for")
 	}
 }
 
-// tailBytes is the most that the life and the same state of a hello take.
-const tailBytes = 4 * 9
+// tailBytes is the most that the life, the same state and the process of a hello take.
+const tailBytes = 6*9 + 1
 
-// same is there where a state has begun again.
-func (c *coder) same(s *Same) {
+// same is there where a state has begun again. If more follows, three zeros stand for none.
+func (c *coder) same(s *Same, more bool) {
 	c.uint("same", &s.Seq)
 	c.uint("same incarnation", &s.Incarnation)
 	c.uint("same of", &s.Of)
+	if *s == (Same{}) && (more || !c.writing && len(c.buf) > 0) {
+		return
+	}
 	c.need(s.Seq > 0 && s.Of > 0, "same", "reports are numbered from 1")
 	c.need(s.Incarnation < MaxIncarnation, "same incarnation", "it is to be below 2^62")
 }
@@ -126,11 +136,30 @@ func (m *Welcome) layout(c *coder) {
 	c.uint("next seq", &m.NextSeq)
 	c.text("domain", (*string)(&m.Domain), MaxHostBytes)
 	c.text("timeline", (*string)(&m.Timeline), MaxHostBytes)
-	if c.writing && m.Work == 0 || !c.writing && len(c.buf) == 0 {
+	more := len(m.Aims) > 0 || m.Replaced || m.Untold > 0
+	if c.writing && m.Work == 0 && !more || !c.writing && len(c.buf) == 0 {
 		return // As without a section work.
 	}
 	c.uint("work", &m.Work)
-	c.need(m.Work > 0, "work", "it is 0, which stands for none")
+	c.need(m.Work > 0 || c.writing || len(c.buf) > 0, "work", "it is 0, which stands for none")
+	if c.writing && !more || !c.writing && len(c.buf) == 0 {
+		return
+	}
+	if c.writing {
+		c.fit("aims", len(m.Aims), MaxAims, 1+9, func(i int) { c.aim(&m.Aims[i]) })
+	} else {
+		list(c, "aims", &m.Aims, MaxAims, 3, c.aim)
+	}
+	c.bool("replaced", &m.Replaced)
+	c.need(!m.Replaced || m.Refused, "replaced", "it is not refused")
+	c.uint("untold", &m.Untold)
+	c.need(c.writing || len(m.Aims) > 0 || m.Replaced || m.Untold > 0, "aims", "there are none, and nothing follows")
+}
+
+func (c *coder) aim(a *Aim) {
+	c.token("signal", &a.Signal)
+	c.small("kind", (*uint8)(&a.Kind), uint8(control.Activate), uint8(control.Cancel))
+	c.token("region", &a.Region)
 }
 
 func (m *Gone) layout(c *coder) {

@@ -20,6 +20,7 @@ const (
 	MaxPiece      = 48 << 10                        // of a body in one frame
 	MaxBody       = 1 << 20                         // the input or the outcome of a block
 	MaxFates      = 128                             // of a hello
+	MaxAims       = 256                             // of a welcome
 	MaxParts      = 1024                            // frames of a bundle, and as many of Alive and of the members on a piece of a roster
 	MaxListed     = 65_536                          // members on a roster
 	MaxPart       = MaxFrameBytes - 3*MaxTokenBytes // of a frame in a bundle: what is around it fits beside it
@@ -45,6 +46,9 @@ type Hello struct {
 	Life        uint64            // the first incarnation that was taken in of the process, where a synchronizer with a section work asks; 0: it is this one
 	Fates       []control.Fated   // of the signals of Leader into regions that are open, newest first; at most [MaxFates], and as fit the frame
 	Same        Same              // the open state, if it has begun again
+	Process     uint64            // the number of its process on its host, for people; 0: not known, as of releases before. It takes a Welcome that is Replaced
+	Asks        bool              // it wants the Aims in the Welcome
+	Had         uint64            // the number of the newest decision that it has had a signal of, if it is about to leave: it wants Untold in the Welcome; 0: it does not
 }
 
 // Same says that a state is one which the member has told of before, and which has begun again only since
@@ -74,6 +78,16 @@ type Welcome struct {
 	Domain       clocksync.Domain   // whose readings are the reference time; empty if there is none
 	Timeline     clocksync.Timeline // of the Hello it accepts; of a refusal, the one to measure by, if any
 	Work         uint64             // hash of the section work, which [Peers] have; 0: there is none
+	Aims         []Aim              // of a Hello that Asks: what the configuration's signals to the group name; at most [MaxAims], and as fit the frame
+	Replaced     bool               // Refused because another process has joined under that name; only to who takes it, see Hello
+	Untold       uint64             // how many signals of decisions up to the Had of the Hello may not have reached other members yet
+}
+
+// Aim is what a signal of the configuration names in a member.
+type Aim struct {
+	Signal string       // selects the handler
+	Kind   control.Kind // Cancel needs no handler
+	Region string       // that it goes to
 }
 
 // Report is one event of a member: the start of a local state, or an explicit

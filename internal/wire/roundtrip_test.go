@@ -73,6 +73,9 @@ func TestMessagesSurviveTheWay(t *testing.T) {
 			Causes:      rapid.Bool().Draw(t, "causes"),
 			Fates:       some(t, rapid.Custom(fated)),
 			Same:        same,
+			Process:     rapid.Uint64().Draw(t, "process"),
+			Asks:        rapid.Bool().Draw(t, "asks"),
+			Had:         rapid.Uint64().Draw(t, "had"),
 		}, wire.KindHello, wire.AppendHello, wire.DecodeHello)
 	}))
 	t.Run("welcome", rapid.MakeCheck(func(t *rapid.T) {
@@ -95,6 +98,12 @@ func TestMessagesSurviveTheWay(t *testing.T) {
 			m.Accepted, m.Member = true, tokens().Draw(t, "member")
 		case 1:
 			m.Refused, m.Member = true, tokens().Draw(t, "member")
+			m.Replaced = rapid.Bool().Draw(t, "replaced")
+		}
+		m.Work = rapid.Uint64Max(1).Draw(t, "work")
+		m.Untold = rapid.Uint64Max(3).Draw(t, "untold")
+		if rapid.Bool().Draw(t, "aims") {
+			m.Aims = []wire.Aim{{Signal: tokens().Draw(t, "signal"), Kind: control.Cancel, Region: tokens().Draw(t, "region")}}
 		}
 		roundTrip(t, m, wire.KindWelcome, wire.AppendWelcome, wire.DecodeWelcome)
 	}))
