@@ -183,7 +183,8 @@ release: ## the static programs of RELEASES in DIST (dist), each with a list of 
 	@for target in $(RELEASES); do \
 		file='$(DIST)'/pegasus_$(VERSION)_$${target%/*}_$${target#*/}; \
 		CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build -ldflags '-s -w -X $(MODULE)/internal/version.tag=$(VERSION)' -o "$$file" ./cmd/pegasus; \
-		$(GO) tool -modfile=tools/sbom/go.mod cyclonedx-gomod bin -json -noserial -notimestamp -version $(VERSION) -output "$$file.cdx.json" "$$file" 2>/dev/null; \
+		$(GO) tool -modfile=tools/sbom/go.mod cyclonedx-gomod bin -json -noserial -notimestamp -version $(VERSION) -output "$$file.cdx.json" "$$file" 2>'$(DIST)'/log || { cat '$(DIST)'/log >&2; exit 1; }; \
+		rm '$(DIST)'/log; \
 		ls -l "$$file"; \
 	done
 	@cd '$(DIST)' && { command -v sha256sum >/dev/null && sha256sum pegasus_* || shasum -a 256 pegasus_*; } > SHA256SUMS
