@@ -176,14 +176,17 @@ man: ## write the man pages to bin/man
 bench: ## benchmarks matching BENCH, COUNT times; compare two outputs with benchstat
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./...
 
-# The same commit gives the same bytes: no path, time or number of the build is in them.
+# The same commit and Go release give the same bytes: no path, time or number of the build is in them, and
+# settings of the caller do not count. The commit is in them.
 release: ## the static programs of RELEASES in DIST (dist), each with a list of its parts (CycloneDX), and SHA256SUMS
 	@echo "== release $(VERSION)"
 	@rm -rf '$(DIST)'; mkdir -p '$(DIST)'
 	@for target in $(RELEASES); do \
 		file='$(DIST)'/pegasus_$(VERSION)_$${target%/*}_$${target#*/}; \
-		CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build -ldflags '-s -w -X $(MODULE)/internal/version.tag=$(VERSION)' -o "$$file" ./cmd/pegasus; \
-		$(GO) tool -modfile=tools/sbom/go.mod cyclonedx-gomod bin -json -noserial -notimestamp -version $(VERSION) -output "$$file.cdx.json" "$$file" 2>/dev/null; \
+		GOFLAGS='-trimpath -buildvcs=true' GOAMD64=v1 GOARM64=v8.0 GOEXPERIMENT= CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} \
+			$(GO) build -ldflags '-s -w -X $(MODULE)/internal/version.tag=$(VERSION)' -o "$$file" ./cmd/pegasus; \
+		$(GO) tool -modfile=tools/sbom/go.mod cyclonedx-gomod bin -json -noserial -notimestamp -version $(VERSION) -output "$$file.cdx.json" "$$file" 2>'$(DIST)'/log || { cat '$(DIST)'/log >&2; exit 1; }; \
+		rm '$(DIST)'/log; \
 		ls -l "$$file"; \
 	done
 	@cd '$(DIST)' && { command -v sha256sum >/dev/null && sha256sum pegasus_* || shasum -a 256 pegasus_*; } > SHA256SUMS

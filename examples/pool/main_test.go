@@ -4,11 +4,13 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gopegasus/pegasus/balance"
+	"github.com/gopegasus/pegasus/internal/testnats"
 	"github.com/gopegasus/pegasus/internal/testprogram"
 )
 
@@ -48,6 +50,30 @@ func runPool(t *testing.T, args ...string) (moves int, ratio float64, out string
 		t.Fatal(err)
 	}
 	return moves, ratio, string(raw)
+}
+
+// TestSecuredServer: the connection for tasks uses the environment, as the agent does. The error of one that
+// is refused names the credential.
+func TestSecuredServer(t *testing.T) {
+	for _, kind := range testnats.Kinds() {
+		t.Run(kind, func(t *testing.T) {
+			server := testnats.Start(t, kind)
+			server.Setenv(t)
+			nc, err := dialData(server.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			nc.Close()
+		})
+	}
+	server := testnats.Start(t, "password")
+	t.Setenv("NATS_USER", "jo")
+	t.Setenv("NATS_PASSWORD", "wrong")
+	_, err := dialData(server.URL)
+	want := "the connection for tasks to the NATS server at " + server.URL + " failed: nats: Authorization Violation; the server refused "
+	if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "NATS_USER") || strings.Contains(err.Error(), "wrong") {
+		t.Errorf("%v, want %s", err, want)
+	}
 }
 
 // TestPoolTells: what is in a pool is told before anything else happens to it, the

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/balance"
+	"github.com/gopegasus/pegasus/connect"
 )
 
 // result is what a member prints at its end.
@@ -57,7 +58,7 @@ type worker struct {
 func subject(member string) string { return "pool.take." + member }
 
 func work(ctx context.Context, f *flags) (err error) {
-	nc, err := nats.Connect(f.url)
+	nc, err := dialData(f.url)
 	if err != nil {
 		return err
 	}
@@ -77,6 +78,19 @@ func work(ctx context.Context, f *flags) (err error) {
 		return errors.Join(err, errors.New("the work ended without the signal that all is done"))
 	}
 	return json.NewEncoder(os.Stdout).Encode(result{f.name, w.pool.done, w.pool.sent, w.pool.received, w.sum})
+}
+
+// dialData opens the connection for tasks, with the credentials that agent.Join uses.
+func dialData(url string) (*nats.Conn, error) {
+	server, options, err := connect.To(url, nil)
+	if err != nil {
+		return nil, err
+	}
+	nc, err := nats.Connect(server.URL, options...)
+	if err != nil {
+		return nil, fmt.Errorf("the connection for tasks to the NATS server at %s failed: %w", connect.WithoutUser(server.URL), server.Explain(err))
+	}
+	return nc, nil
 }
 
 // listen takes parcels from now on.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/gopegasus/pegasus/connect"
 	"github.com/gopegasus/pegasus/examples/tsp/tsplib"
 )
 
@@ -21,22 +23,29 @@ const (
 	discoverWait = 500 * time.Millisecond // for all runs on a server to answer
 )
 
-// connect opens a data connection: one that comes back by itself and never
-// sends later what could not be sent in time.
-func connect(ctx context.Context, address, name string) (*nats.Conn, error) {
+// dialData opens a data connection, with the credentials that agent.Join uses. The connection is
+// restored automatically. It never sends later what could not be sent in time.
+func dialData(ctx context.Context, address, name string) (*nats.Conn, error) {
+	server, options, err := connect.To(address, nil)
+	if err != nil {
+		return nil, err
+	}
+	options = append(options,
+		nats.Name(name), nats.Timeout(time.Second), nats.MaxReconnects(-1), nats.ReconnectWait(againWait),
+		nats.ReconnectBufSize(-1), nats.PingInterval(time.Second), nats.MaxPingsOutstanding(2),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 	deadline := time.Now().Add(connectWait)
 	for {
-		nc, err := nats.Connect(address,
-			nats.Name(name), nats.Timeout(time.Second), nats.MaxReconnects(-1), nats.ReconnectWait(againWait),
-			nats.ReconnectBufSize(-1), nats.PingInterval(time.Second), nats.MaxPingsOutstanding(2),
-			nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+		nc, err := nats.Connect(server.URL, options...)
 		switch {
 		case err == nil:
 			return nc, nil
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
+		case errors.Is(err, nats.ErrAuthorization):
+			return nil, fmt.Errorf("the NATS server at %s refuses the data connection: %w", redact(address), server.Explain(err))
 		case time.Now().After(deadline):
-			return nil, fmt.Errorf("the NATS server at %s does not answer: start one, or correct -nats: %w", redact(address), err)
+			return nil, fmt.Errorf("the NATS server at %s does not answer: start one, or correct -nats: %w", redact(address), server.Explain(err))
 		}
 		pause(ctx, againWait)
 	}
@@ -68,7 +77,7 @@ func (d dataConn) Request(ctx context.Context, data []byte) ([]byte, error) {
 
 // discover finds the one run on a server that a worker can join.
 func discover(ctx context.Context, address string) (string, error) {
-	nc, err := connect(ctx, address, "tsp worker")
+	nc, err := dialData(ctx, address, "tsp worker")
 	if err != nil {
 		return "", err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/internal/testnats"
 )
 
 func TestOnlyRun(t *testing.T) {
@@ -30,7 +31,7 @@ func TestListRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer srv.Close()
-	nc, err := connect(t.Context(), srv.URL(), "test")
+	nc, err := dialData(t.Context(), srv.URL(), "test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,9 +51,33 @@ func TestListRuns(t *testing.T) {
 // TestNoServer: the error tells the address, without the password.
 func TestNoServer(t *testing.T) {
 	const address = "nats://me:secret@127.0.0.1:1"
-	_, err := connect(t.Context(), address, "test")
+	_, err := dialData(t.Context(), address, "test")
 	want := "the NATS server at nats://me:xxxxx@127.0.0.1:1 does not answer: start one, or correct -nats: "
 	if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// TestSecuredServer: the data connection uses the environment, as the agent does. A server that refuses it
+// is told at once, with the credential.
+func TestSecuredServer(t *testing.T) {
+	for _, kind := range testnats.Kinds() {
+		t.Run(kind, func(t *testing.T) {
+			server := testnats.Start(t, kind)
+			server.Setenv(t)
+			nc, err := dialData(t.Context(), server.URL, "test")
+			if err != nil {
+				t.Fatal(err)
+			}
+			nc.Close()
+		})
+	}
+	server := testnats.Start(t, "password")
+	t.Setenv("NATS_USER", "jo")
+	t.Setenv("NATS_PASSWORD", "wrong")
+	_, err := dialData(t.Context(), server.URL, "test")
+	want := "the NATS server at " + server.URL + " refuses the data connection: nats: Authorization Violation; the server refused "
+	if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "NATS_USER") || strings.Contains(err.Error(), "wrong") {
 		t.Errorf("%v, want %s", err, want)
 	}
 }

@@ -153,7 +153,7 @@ func isBuiltin(spec string) bool {
 
 // connect opens the data connection and starts the synchronizer.
 func (l *leader) connect(ctx context.Context, cfg *synchronizer.Config) error {
-	nc, err := connect(ctx, l.url, "tsp coordinator")
+	nc, err := dialData(ctx, l.url, "tsp coordinator")
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ type worker struct {
 
 // runWorker takes part in a run from its hello to its end.
 func runWorker(ctx context.Context, url, run, name string, patient bool, log *slog.Logger) error {
-	nc, err := connect(ctx, url, "tsp worker "+name)
+	nc, err := dialData(ctx, url, "tsp worker "+name)
 	if err != nil {
 		return err
 	}
