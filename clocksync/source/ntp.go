@@ -20,7 +20,7 @@ type NTPOptions struct {
 	// 2f+1 of them; a pool's name is one server here.
 	Servers []string
 	// Every is the time between two polls of a server: 64 s by default, which
-	// public servers expect, and at least 10 ms. The first [Burst] polls come
+	// public servers expect, and at least 10 ms. The first 8 polls come
 	// every 2 s if that is sooner.
 	Every time.Duration
 	// Timeout is how long an answer may take: 1 s by default.
@@ -36,9 +36,9 @@ type NTPOptions struct {
 // NTPQuery is the type of ntp.Query, which says what its arguments and results are.
 type NTPQuery = func(address string, timeout time.Duration, now func() clocksync.Instant, dial func(remote string) (net.Conn, error)) (clocksync.Exchange, clocksync.Sample, error)
 
-// Burst is how many polls come quickly at the start: as many as the estimator
+// burst is how many polls come quickly at the start: as many as the estimator
 // keeps samples of a server.
-const Burst = 8
+const burst = 8
 
 // NTP asks NTP servers (RFC 5905, mode client) how far this domain's readings are
 // from UTC. Query is that of the package clocksync/source/ntp: programs that ask no NTP server
@@ -101,7 +101,7 @@ func (s *ntpSource) Name() string { return "ntp" }
 func (s *ntpSource) Servers() int { return len(s.servers) }
 
 func (s *ntpSource) Every() time.Duration {
-	if s.polls < Burst {
+	if s.polls < burst {
 		return min(s.options.Every, 2*time.Second)
 	}
 	return s.options.Every
@@ -109,7 +109,7 @@ func (s *ntpSource) Every() time.Duration {
 
 // Sample asks all servers at once, but those that are to be left alone.
 func (s *ntpSource) Sample(ctx context.Context) ([]clocksync.Sample, error) {
-	s.polls = min(s.polls+1, Burst)
+	s.polls = min(s.polls+1, burst)
 	samples := make([]clocksync.Sample, len(s.servers))
 	refused := make([]error, len(s.servers))
 	begun := s.clocks.mono()

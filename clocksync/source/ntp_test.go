@@ -311,7 +311,7 @@ func TestNTPStartsWithABurst(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for poll := range Burst {
+	for poll := range burst {
 		if got := s.Every(); got != 2*time.Second {
 			t.Fatalf("poll %d: every %v", poll, got)
 		}
