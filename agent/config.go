@@ -18,9 +18,9 @@ import (
 	"github.com/gopegasus/pegasus/internal/agentcore"
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/gostate"
+	"github.com/gopegasus/pegasus/internal/reading"
 	"github.com/gopegasus/pegasus/internal/telemetry"
 	"github.com/gopegasus/pegasus/internal/wire"
-	"github.com/gopegasus/pegasus/observe"
 )
 
 // Config says who a member is. Only Group and Name are needed. Names consist of
@@ -65,11 +65,11 @@ type Config struct {
 	// Host is the name of the machine in predicates. Default: the system's.
 	Host string
 
-	// Observe fills the fields of the declared state that [observe.Fields] names, are
+	// Observe fills the fields of the declared state that observe.Fields names, are
 	// floats and that the program's struct lacks. Where one of them has moved a new
 	// state begins, the last one that was set with these fields. Several members may
-	// share one; an [observe.Observer] is not closed. See docs/observation.md.
-	Observe observe.Source
+	// share one; an observe.Observer is not closed. See docs/observation.md.
+	Observe reading.Source
 
 	// BatchSize is how many states make a message go out at once, and the most that
 	// one message holds. 0 stands for 64.

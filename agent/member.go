@@ -22,9 +22,9 @@ import (
 	"github.com/gopegasus/pegasus/internal/config"
 	"github.com/gopegasus/pegasus/internal/gostate"
 	"github.com/gopegasus/pegasus/internal/plan"
+	"github.com/gopegasus/pegasus/internal/reading"
 	"github.com/gopegasus/pegasus/internal/telemetry"
 	"github.com/gopegasus/pegasus/internal/wire"
-	"github.com/gopegasus/pegasus/observe"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -76,7 +76,7 @@ type Member struct {
 	joined joining // of Join, and the url, for further connections; constant
 	url    string
 
-	reading observe.Reading // guarded by the lock
+	reading reading.Reading // guarded by the lock
 	unwatch func()          // of Config.Observe
 }
 

@@ -18,8 +18,8 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/connect"
 	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/reading"
 	"github.com/gopegasus/pegasus/internal/wire"
-	"github.com/gopegasus/pegasus/observe"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -49,11 +49,11 @@ type NodeConfig struct {
 	// cores for them.
 	Unbound bool
 
-	// Observe fills the fields of the blocks' state that [observe.Fields] names and that
+	// Observe fills the fields of the blocks' state that observe.Fields names and that
 	// are floats: power and quota by the cores that a processor offers, the others as
 	// they are of the node. A block that sets one is overruled by the next reading. An
-	// [observe.Observer] is not closed; give it Children where blocks start processes.
-	Observe observe.Source
+	// observe.Observer is not closed; give it Children where blocks start processes.
+	Observe reading.Source
 
 	// NATS are options of the connections, such as nats.UserCredentials; as in [WithNATS].
 	// Nil: what the environment gives. An empty list: none.

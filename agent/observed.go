@@ -2,7 +2,7 @@ package agent
 
 import (
 	"github.com/gopegasus/pegasus/internal/gostate"
-	"github.com/gopegasus/pegasus/observe"
+	"github.com/gopegasus/pegasus/internal/reading"
 )
 
 // watch follows Config.Observe until it is told to stop.
@@ -14,7 +14,7 @@ func (m *Member) watch() (stop func()) {
 }
 
 // observed takes a reading: the state that there is goes over to one with it.
-func (m *Member) observed(r observe.Reading) {
+func (m *Member) observed(r reading.Reading) {
 	var l *level
 	defer func() { l.runDue() }()
 	m.mu.Lock()
@@ -50,7 +50,7 @@ func (m *Member) refill() (changed bool, err error) {
 }
 
 // observed takes a reading of the node: power goes by the cores of the processor.
-func (p *processor) observed(r observe.Reading) {
+func (p *processor) observed(r reading.Reading) {
 	p.m.mu.Lock()
 	defer p.m.mu.Unlock()
 	p.reading = &r

@@ -12,8 +12,8 @@ import (
 
 	"github.com/gopegasus/pegasus/internal/gostate"
 	"github.com/gopegasus/pegasus/internal/plan"
+	"github.com/gopegasus/pegasus/internal/reading"
 	"github.com/gopegasus/pegasus/internal/wire"
-	"github.com/gopegasus/pegasus/observe"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -37,7 +37,7 @@ type processor struct {
 	// Guarded by the lock of the member.
 	current *Run
 	row     []scgs.Value           // the state that is told
-	reading *observe.Reading       // nil: nothing is observed
+	reading *reading.Reading       // nil: nothing is observed
 	levels  map[string]*plan.Level // above the threads of the program's blocks that have some
 	checked scgs.Schema            // the last declared state that was looked at ...
 	is      bool                   // ... and whether it is one of processors
@@ -59,7 +59,7 @@ func (p *processor) admitted() error {
 	own[5], _ = wordList(wire.FieldLabels, p.node.cfg.Labels)
 	own[6] = scgs.IntValue(int64(p.node.cfg.Cores))
 	if p.node.cfg.Observe != nil && !slices.ContainsFunc(p.declared(), gostate.Observable) {
-		p.m.log.Warn("nothing that is observed can be told: the state declares none of these fields as a float", "member", p.m.cfg.Name, "fields", observe.Fields())
+		p.m.log.Warn("nothing that is observed can be told: the state declares none of these fields as a float", "member", p.m.cfg.Name, "fields", reading.Fields())
 	}
 	own[7], _ = wordList(wire.FieldThreaded, p.node.threaded)
 	if err := p.learn(); err != nil {

@@ -155,7 +155,7 @@ func TestBand(t *testing.T) {
 		{"unknown now", func(r *Reading) { r.Share = math.NaN() }, true},
 	} {
 		r := told
-		if c.change(&r); r.differs(told, 0.05) != c.want {
+		if c.change(&r); differs(r, told, 0.05) != c.want {
 			t.Errorf("%s: told %t, want %t", c.name, !c.want, c.want)
 		}
 	}

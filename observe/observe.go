@@ -310,7 +310,7 @@ func (o *Observer) tell() {
 	o.account()
 	r := o.gauge.reading()
 	o.mu.Lock()
-	if !r.differs(o.told, o.options.Band) {
+	if !differs(r, o.told, o.options.Band) {
 		o.mu.Unlock()
 		return
 	}

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/clocksync/source/ntp"
 	"github.com/gopegasus/pegasus/internal/testwait"
 )
 
@@ -191,7 +192,7 @@ func TestNTPServersOfChronyd(t *testing.T) {
 	liar := &fakeNTP{clock: func() clocksync.Instant { return wallClock().Add(time.Duration(ahead.Load())) }}
 	first, firstAt := startProxy(t, d.ntp)
 	second, secondAt := startProxy(t, d.ntp)
-	s, err := NTP(NTPOptions{Servers: []string{firstAt, secondAt, liar.start(t)}, Every: 20 * time.Millisecond, Timeout: 500 * time.Millisecond})
+	s, err := NTP(ntp.Query, NTPOptions{Servers: []string{firstAt, secondAt, liar.start(t)}, Every: 20 * time.Millisecond, Timeout: 500 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

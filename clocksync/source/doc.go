@@ -56,7 +56,7 @@
 // [Kernel] is there on Linux only, and [Chrony] and [ClockBound] where those
 // daemons run; elsewhere they say so when asked.
 //
-//	servers, err := source.NTP(source.NTPOptions{Servers: []string{"a", "b", "c"}})
+//	servers, err := source.NTP(ntp.Query, source.NTPOptions{Servers: []string{"a", "b", "c"}})
 //	clock, err := source.Measured(source.MeasuredOptions{Timeline: clocksync.UTC}, servers)
 //	defer clock.Close()
 //	err = clock.Wait(ctx)

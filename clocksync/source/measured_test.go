@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/clocksync/source/ntp"
 	"github.com/gopegasus/pegasus/internal/testwait"
 )
 
@@ -61,7 +62,7 @@ func TestMeasuredHoldsTheTruthAmongLiars(t *testing.T) {
 		return b
 	}}
 	servers := []string{(&fakeNTP{}).start(t), (&fakeNTP{in: 3 * time.Millisecond}).start(t), liar.start(t)}
-	s, err := NTP(NTPOptions{Servers: servers, Every: shortest, Timeout: patient})
+	s, err := NTP(ntp.Query, NTPOptions{Servers: servers, Every: shortest, Timeout: patient})
 	if err != nil {
 		t.Fatal(err)
 	}

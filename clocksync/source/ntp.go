@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/beevik/ntp"
-
 	"github.com/gopegasus/pegasus/clocksync"
 )
 
@@ -22,7 +20,7 @@ type NTPOptions struct {
 	// 2f+1 of them; a pool's name is one server here.
 	Servers []string
 	// Every is the time between two polls of a server: 64 s by default, which
-	// public servers expect, and at least 10 ms. The first [Burst] polls come
+	// public servers expect, and at least 10 ms. The first 8 polls come
 	// every 2 s if that is sooner.
 	Every time.Duration
 	// Timeout is how long an answer may take: 1 s by default.
@@ -35,12 +33,16 @@ type NTPOptions struct {
 	Drift float64
 }
 
-// Burst is how many polls come quickly at the start: as many as the estimator
+// NTPQuery is the type of ntp.Query, which says what its arguments and results are.
+type NTPQuery = func(address string, timeout time.Duration, now func() clocksync.Instant, dial func(remote string) (net.Conn, error)) (clocksync.Exchange, clocksync.Sample, error)
+
+// burst is how many polls come quickly at the start: as many as the estimator
 // keeps samples of a server.
-const Burst = 8
+const burst = 8
 
 // NTP asks NTP servers (RFC 5905, mode client) how far this domain's readings are
-// from UTC. The bound of an answer is half the round trip, the server's distance
+// from UTC. Query is that of the package clocksync/source/ntp: programs that ask no NTP server
+// do not link it. The bound of an answer is half the round trip, the server's distance
 // from its reference clock (half the root delay, and the root dispersion) and the
 // precision of both clocks.
 //
@@ -51,12 +53,14 @@ const Burst = 8
 //
 // A server that sends a kiss code is asked less often (RATE) or not for an hour
 // (others); one that fails several times is asked less often, too.
-func NTP(o NTPOptions) (Source, error) {
+func NTP(query NTPQuery, o NTPOptions) (Source, error) {
 	o.Every = orDefault(o.Every, 64*time.Second)
 	o.Timeout = orDefault(o.Timeout, time.Second)
 	o.Timeline = orDefault(o.Timeline, clocksync.UTC)
 	o.Drift = orDefault(o.Drift, DefaultDrift())
 	switch n := len(o.Servers); {
+	case query == nil:
+		return nil, errors.New("source: ntp: the function that asks servers is nil: pass ntp.Query of the package clocksync/source/ntp")
 	case n == 0:
 		return nil, errors.New("source: ntp: no servers: name at least one, three to outlast a lying one")
 	case n > clocksync.MaxServers:
@@ -67,7 +71,7 @@ func NTP(o NTPOptions) (Source, error) {
 	if err := checkTimes("ntp", o.Every, o.Timeout); err != nil {
 		return nil, err
 	}
-	s := &ntpSource{options: o, clocks: machine, dial: dialUDP}
+	s := &ntpSource{options: o, query: query, clocks: machine, dial: dialUDP}
 	for _, address := range o.Servers {
 		if slices.ContainsFunc(s.servers, func(t *ntpServer) bool { return t.address == address }) {
 			return nil, fmt.Errorf("source: ntp: server %s is named twice, and would count twice", address)
@@ -79,6 +83,7 @@ func NTP(o NTPOptions) (Source, error) {
 
 type ntpSource struct {
 	options NTPOptions
+	query   NTPQuery
 	clocks  readings
 	dial    func(ctx context.Context, remote string, timeout time.Duration) (net.Conn, error)
 	servers []*ntpServer
@@ -96,7 +101,7 @@ func (s *ntpSource) Name() string { return "ntp" }
 func (s *ntpSource) Servers() int { return len(s.servers) }
 
 func (s *ntpSource) Every() time.Duration {
-	if s.polls < Burst {
+	if s.polls < burst {
 		return min(s.options.Every, 2*time.Second)
 	}
 	return s.options.Every
@@ -104,7 +109,7 @@ func (s *ntpSource) Every() time.Duration {
 
 // Sample asks all servers at once, but those that are to be left alone.
 func (s *ntpSource) Sample(ctx context.Context) ([]clocksync.Sample, error) {
-	s.polls = min(s.polls+1, Burst)
+	s.polls = min(s.polls+1, burst)
 	samples := make([]clocksync.Sample, len(s.servers))
 	refused := make([]error, len(s.servers))
 	begun := s.clocks.mono()
@@ -138,16 +143,16 @@ const (
 
 // judge sets how long a server is left alone.
 func (s *ntpServer) judge(err error, now clocksync.Instant, every time.Duration) {
-	kiss, kissed := errors.AsType[*kissError](err)
-	kissed = kissed && kissReason(kiss.code) == Denied
+	kiss, kissed := errors.AsType[kissed](err)
+	denied := kissed && Reason(kiss.Reason()) == Denied
 	switch {
 	case err == nil:
 		s.failures = 0
-	case kissed && kiss.code != "RATE":
+	case denied && kiss.Kiss() != "RATE":
 		s.paused = now.Add(banned)
 	default:
 		s.failures++
-		if kissed {
+		if denied {
 			s.failures = max(s.failures, patience+1)
 		}
 		if n := s.failures - patience; n > 0 {
@@ -156,15 +161,22 @@ func (s *ntpServer) judge(err error, now clocksync.Instant, every time.Duration)
 	}
 }
 
-// kissError is a server's wish to be left alone.
-type kissError struct{ code string }
+// answered is an error for what a server has answered.
+type answered interface {
+	error
+	Reason() string
+}
 
-func (k *kissError) Error() string { return fmt.Sprintf("kiss code %q instead of a time", k.code) }
+// kissed is an error for a server's wish to be left alone.
+type kissed interface {
+	answered
+	Kiss() string
+}
 
 // ask exchanges one packet with a server.
 func (s *ntpSource) ask(ctx context.Context, address string) (clocksync.Sample, error) {
 	before := s.clocks.observe()
-	response, err := s.query(ctx, address)
+	x, sample, err := s.exchange(ctx, address)
 	if err != nil {
 		return clocksync.Sample{}, err
 	}
@@ -172,55 +184,39 @@ func (s *ntpSource) ask(ctx context.Context, address string) (clocksync.Sample, 
 	if err != nil {
 		return clocksync.Sample{}, err
 	}
-	sample, err := s.sample(response, after)
+	err = s.complete(&sample, x, after)
 	sample.Server, sample.From = address, before.Mono
 	return sample, err
 }
 
-// query runs beevik/ntp on the readings of stamps: the wall clock has no part in
+// exchange runs the query on the readings of stamps: the wall clock has no part in
 // the offset, so that setting it cannot corrupt the exchange.
-func (s *ntpSource) query(ctx context.Context, address string) (*ntp.Response, error) {
+func (s *ntpSource) exchange(ctx context.Context, address string) (clocksync.Exchange, clocksync.Sample, error) {
 	var conn *replies
-	response, err := ntp.QueryWithOptions(address, ntp.QueryOptions{
-		Timeout:       s.options.Timeout,
-		GetSystemTime: func() time.Time { return time.Unix(0, int64(s.clocks.mono())) },
-		Dialer: func(_, remote string) (net.Conn, error) {
-			inner, err := s.dial(ctx, remote, s.options.Timeout)
-			if err != nil {
-				return nil, err
-			}
-			conn = &replies{Conn: inner, ctx: ctx, check: checkReply}
-			return conn, nil
-		},
+	x, sample, err := s.query(address, s.options.Timeout, s.clocks.mono, func(remote string) (net.Conn, error) {
+		inner, err := s.dial(ctx, remote, s.options.Timeout)
+		if err != nil {
+			return nil, err
+		}
+		conn = &replies{Conn: inner, ctx: ctx, check: checkReply}
+		return conn, nil
 	})
-	if err != nil && conn != nil && conn.skipped != nil {
-		return nil, conn.skipped
+	switch {
+	case err == nil:
+		return x, sample, nil
+	case conn != nil && conn.skipped != nil:
+		return x, sample, conn.skipped
 	}
-	if err != nil {
-		return nil, s.fault(err)
-	}
-	return response, nil
+	return x, sample, s.fault(err)
 }
 
-// fault gives an error of beevik/ntp its reason.
+// fault gives an error of the query its reason.
 func (s *ntpSource) fault(err error) error {
 	if _, ok := errors.AsType[*fault](err); ok {
 		return err
 	}
-	for known, reason := range map[error]Reason{
-		ntp.ErrServerResponseMismatch: Mismatch,
-		ntp.ErrInvalidMode:            Malformed,
-		ntp.ErrInvalidTransmitTime:    Malformed,
-		ntp.ErrServerTickedBackwards:  Implausible,
-		ntp.ErrInvalidTime:            Implausible,
-		ntp.ErrInvalidStratum:         Unsynchronized,
-		ntp.ErrInvalidLeapSecond:      Unsynchronized,
-		ntp.ErrInvalidDispersion:      Unsynchronized,
-		ntp.ErrServerClockFreshness:   Stale,
-	} {
-		if errors.Is(err, known) {
-			return &fault{reason, err}
-		}
+	if a, ok := errors.AsType[answered](err); ok {
+		return &fault{Reason(a.Reason()), err}
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) {
 		return refuse(Unanswered, "no answer within %v", s.options.Timeout)
@@ -228,44 +224,25 @@ func (s *ntpSource) fault(err error) error {
 	return refuse(Unavailable, "cannot ask: %w", err)
 }
 
-// sample is what a response says, received before the observation after.
-func (s *ntpSource) sample(r *ntp.Response, after clocksync.Observation) (clocksync.Sample, error) {
-	if r.IsKissOfDeath() {
-		return clocksync.Sample{}, &fault{kissReason(r.KissCode), &kissError{r.KissCode}}
-	}
-	if err := r.Validate(); err != nil {
-		return clocksync.Sample{}, s.fault(err)
-	}
-	precision := r.Precision + time.Nanosecond // The exponent was rounded down.
+// complete makes a sample of an exchange, which ended before the observation after.
+func (s *ntpSource) complete(sample *clocksync.Sample, x clocksync.Exchange, after clocksync.Observation) error {
+	p := &sample.Parts
 	e := exchange{
-		sent:     instantOf(r.Timestamps.ClientXmit),
-		arrived:  clocksync.Around(instantOf(r.Timestamps.ServerRecv), precision),
-		departed: clocksync.Around(instantOf(r.Timestamps.ServerXmit), precision),
-		received: instantOf(r.Timestamps.ClientRecv),
+		sent:     x.Sent,
+		arrived:  clocksync.Around(x.Arrived, p.Precision),
+		departed: clocksync.Around(x.Departed, p.Precision),
+		received: x.Received,
 	}
 	offset, err := e.offset(s.options.Drift)
 	if err != nil {
-		return clocksync.Sample{}, err
+		return err
 	}
-	offset = offset.Widen((r.RootDelay+1)/2 + r.RootDispersion + granularity)
-	return clocksync.Sample{
-		Source:   "ntp",
-		Timeline: s.options.Timeline,
-		At:       e.received,
-		Offset:   offset,
-		Leap:     announced(s.options.Timeline, clocksync.Leap(r.Leap)),
-		Parts: clocksync.Parts{
-			RoundTrip:      e.roundTrip(),
-			RootDelay:      r.RootDelay,
-			RootDispersion: r.RootDispersion,
-			Precision:      precision,
-			Granularity:    granularity,
-			Correction:     contradiction(offset, wallOffset(after)),
-		},
-	}, nil
+	sample.Source, sample.Timeline, sample.At = "ntp", s.options.Timeline, e.received
+	sample.Offset = offset.Widen((p.RootDelay+1)/2 + p.RootDispersion + granularity)
+	sample.Leap = announced(s.options.Timeline, sample.Leap)
+	p.RoundTrip, p.Granularity, p.Correction = e.roundTrip(), granularity, contradiction(sample.Offset, wallOffset(after))
+	return nil
 }
-
-func instantOf(t time.Time) clocksync.Instant { return clocksync.Instant(t.UnixNano()) }
 
 // contradiction is by how much the wall clock is certainly off, what beevik/ntp
 // calls MinError, with the sign of what is missing in it. It is no fault of the
@@ -278,13 +255,4 @@ func contradiction(server, wall clocksync.Interval) time.Duration {
 		return server.Latest.Sub(wall.Earliest)
 	}
 	return 0
-}
-
-// kissReason tells a server that does not know the time yet from one that does
-// not want to be asked (RFC 5905, section 7.4).
-func kissReason(code string) Reason {
-	if code == "INIT" || code == "STEP" || code == "" {
-		return Unsynchronized
-	}
-	return Denied
 }

@@ -13,11 +13,12 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/clocksync/source/ntp"
 )
 
 func ntpOf(tb testing.TB, timeout time.Duration, servers ...string) *ntpSource {
 	tb.Helper()
-	s, err := NTP(NTPOptions{Servers: servers, Timeout: timeout, Every: time.Second})
+	s, err := NTP(ntp.Query, NTPOptions{Servers: servers, Timeout: timeout, Every: time.Second})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -304,13 +305,13 @@ func TestNTPComesBackAfterAPause(t *testing.T) {
 }
 
 func TestNTPStartsWithABurst(t *testing.T) {
-	s, err := NTP(NTPOptions{Servers: []string{"127.0.0.1:9"}, Timeout: shortest})
+	s, err := NTP(ntp.Query, NTPOptions{Servers: []string{"127.0.0.1:9"}, Timeout: shortest})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for poll := range Burst {
+	for poll := range burst {
 		if got := s.Every(); got != 2*time.Second {
 			t.Fatalf("poll %d: every %v", poll, got)
 		}
@@ -332,6 +333,10 @@ func TestNTPEndsWithTheContext(t *testing.T) {
 }
 
 func TestNTPRefusesOptions(t *testing.T) {
+	const noQuery = "source: ntp: the function that asks servers is nil: pass ntp.Query of the package clocksync/source/ntp"
+	if _, err := NTP(nil, NTPOptions{Servers: []string{"a"}}); err == nil || err.Error() != noQuery {
+		t.Errorf("%v, want %s", err, noQuery)
+	}
 	for want, o := range map[string]NTPOptions{
 		"source: ntp: no servers: name at least one, three to outlast a lying one": {},
 		"source: ntp: 65 servers: at most 64":                                      {Servers: make([]string, 65)},
@@ -340,7 +345,7 @@ func TestNTPRefusesOptions(t *testing.T) {
 		"source: ntp: timeout -1ns: it must be at least 10ms":                      {Servers: []string{"a"}, Timeout: -1},
 		"source: ntp: drift -1 ppm: it must be above 0 and at most 100000":         {Servers: []string{"a"}, Drift: -1},
 	} {
-		if _, err := NTP(o); err == nil || err.Error() != want {
+		if _, err := NTP(ntp.Query, o); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/clocksync/source"
+	"github.com/gopegasus/pegasus/clocksync/source/ntp"
 )
 
 const clockHelp = `clock tells how well the time is known on this host: the bound, what it is made
@@ -173,7 +174,7 @@ func openSources(f *clockFlags) (clockSources, error) {
 	}
 	line := f.timeline()
 	if len(f.ntp) > 0 {
-		add(source.NTP(source.NTPOptions{Servers: f.ntp, Timeline: line, Drift: f.drift, Timeout: min(f.timeout, time.Second)}))
+		add(source.NTP(ntp.Query, source.NTPOptions{Servers: f.ntp, Timeline: line, Drift: f.drift, Timeout: min(f.timeout, time.Second)}))
 	}
 	if f.chrony != "" {
 		add(source.Chrony(source.ChronyOptions{Address: usual(f.chrony), Timeline: line}))

@@ -3,7 +3,7 @@ package gostate
 import (
 	"slices"
 
-	"github.com/gopegasus/pegasus/observe"
+	"github.com/gopegasus/pegasus/internal/reading"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -51,7 +51,7 @@ func provided(f *scgs.Field, value *scgs.Value, by Provider) (changed bool) {
 }
 
 // Observed provides what a reading has, whatever that is at the time.
-type Observed struct{ Reading *observe.Reading }
+type Observed struct{ Reading *reading.Reading }
 
 // Fills implements [Provider].
 func (Observed) Fills(f *scgs.Field) bool { return Observable(*f) }
@@ -64,12 +64,12 @@ func (o Observed) Value(f *scgs.Field) (scgs.Value, bool) {
 
 // Observable reports whether a declared field is one that observation fills.
 func Observable(f scgs.Field) bool {
-	return f.Type == scgs.Float && slices.Contains(observe.Fields(), f.Name)
+	return f.Type == scgs.Float && slices.Contains(reading.Fields(), f.Name)
 }
 
 // Observe fills the fields of a row that are [Observable], with its default where one is
 // not known by the reading, and reports whether that has changed one.
-func Observe(declared scgs.Schema, row []scgs.Value, r *observe.Reading) (changed bool) {
+func Observe(declared scgs.Schema, row []scgs.Value, r *reading.Reading) (changed bool) {
 	by := Observed{r}
 	for i := range declared {
 		if by.Fills(&declared[i]) {
