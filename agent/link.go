@@ -176,7 +176,9 @@ func (k linkOf) Log() *slog.Logger { return k.m.log }
 func (k linkOf) Subject(member string) string { return k.m.subjects.Work(member) }
 
 // Status implements [link.Link].
-func (k linkOf) Status() (_, _ string) { return k.m.subjects.WorkAsk(), k.m.subjects.WorkTold(k.m.cfg.Name) }
+func (k linkOf) Status() (_, _ string) {
+	return k.m.subjects.WorkAsk(), k.m.subjects.WorkTold(k.m.cfg.Name)
+}
 
 // Await implements [link.Link].
 func (k linkOf) Await(ctx context.Context, entered func()) error {

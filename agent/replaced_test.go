@@ -36,7 +36,7 @@ func TestErrReplaced(t *testing.T) {
 		check(t, first.Set(state{Load: 1, Phase: "idle"}))
 		err = first.Region(t.Context(), "search", func(_ context.Context, r *agent.Region) error {
 			time.Sleep(time.Second)
-			second := join(t, local, agent.Config{Group: "g", Name: "w"})
+			second := join(t, local, agent.Config{Group: "g", Name: "w"}) //nolint:contextcheck // It joins for itself.
 			check(t, second.Set(state{Load: 3, Phase: "idle"}))
 			_ = first.Set(state{Load: 2, Phase: "idle"}) // It learns of the other by now or by then.
 			time.Sleep(time.Second)
@@ -79,7 +79,7 @@ func TestErrUndeclared(t *testing.T) {
 		local := bustest.NewServer(t)
 		newHub(t, local.Connect, oneMember)
 		for want, regions := range map[string][]agent.RegionHandlers{
-			`agent: join group "g" as "w": synchronizer "s": what is named is not declared in Config.Regions: signal "hurry" goes to region "search", and the program declares wrok; signal "two" goes to region "search", and the program declares wrok: correct the configuration or Config.Regions`: {{Region: "wrok"}},
+			`agent: join group "g" as "w": synchronizer "s": what is named is not declared in Config.Regions: signal "hurry" goes to region "search", and the program declares wurk; signal "two" goes to region "search", and the program declares wurk: correct the configuration or Config.Regions`: {{Region: "wurk"}},
 			`agent: join group "g" as "w": synchronizer "s": what is named is not declared in Config.Regions: signal "hurry" activates region "search", which declares handlers for hury: correct the configuration or Config.Regions`:                                                                 {{Region: "search", Activations: []string{"hury"}}},
 			`agent: join group "g" as "w": synchronizer "s": what is named is not declared in Config.Regions: signal "hurry" goes to region "search", and the program declares none; signal "two" goes to region "search", and the program declares none: correct the configuration or Config.Regions`: {},
 		} {
@@ -92,8 +92,8 @@ func TestErrUndeclared(t *testing.T) {
 		nothing := func(context.Context, *agent.Region) error { return nil }
 		hurry := agent.OnActivate("hurry", func(context.Context, agent.Signal) error { return nil })
 		check(t, m.Region(t.Context(), "search", nothing, hurry))
-		err := m.Region(t.Context(), "wrok", nothing)
-		if want := `agent: region "wrok": what is named is not declared in Config.Regions, which has search: add it there`; !errors.Is(err, agent.ErrUndeclared) || err.Error() != want {
+		err := m.Region(t.Context(), "wurk", nothing)
+		if want := `agent: region "wurk": what is named is not declared in Config.Regions, which has search: add it there`; !errors.Is(err, agent.ErrUndeclared) || err.Error() != want {
 			t.Errorf("%v\nwant %s", err, want)
 		}
 		err = m.Region(t.Context(), "search", nothing)
@@ -123,10 +123,10 @@ func TestUndeclaredBelow(t *testing.T) {
     state: {n: int}
     summary: {most: "max(map(members, .n))"}
     predicates:
-      stop: {when: "any(members, .n > 0)", signal: {kind: cancel, region: wrok}}
+      stop: {when: "any(members, .n > 0)", signal: {kind: cancel, region: wurk}}
 `)
 		_, err := agent.Join(t.Context(), "", agent.Config{Group: "g", Name: "w", Regions: []agent.RegionHandlers{{Region: "work"}}}, agent.WithBus(local.Connect))
-		want := `synchronizer "below": what is named is not declared in Config.Regions: signal "stop" goes to region "wrok", and the program declares work: `
+		want := `synchronizer "below": what is named is not declared in Config.Regions: signal "stop" goes to region "wurk", and the program declares work: `
 		if !errors.Is(err, agent.ErrUndeclared) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\nwant %s", err, want)
 		}

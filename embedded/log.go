@@ -32,7 +32,7 @@ func newLogger(o *Options) *logger {
 	if out == nil {
 		out = slog.New(slog.DiscardHandler)
 	}
-	return &logger{out: out.With("component", "nats-server"), connections: o.MaxConnections, onExhausted: o.OnExhausted, now: time.Now}
+	return &logger{out: out.With("component", "nats-server"), connections: o.MaxConnections, onExhausted: o.OnExhausted, now: time.Now} //nolint:forbidigo // It only keeps lines apart.
 }
 
 const (

@@ -234,7 +234,7 @@ func TestJournalThatIsRemoved(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer f.Close() //nolint:errcheck // It was read.
+			defer f.Close()
 			path := f.Name()
 			take := c.take
 			if take == nil { // Its name leads nowhere from the beginning, as that of a pipe.

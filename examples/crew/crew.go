@@ -304,7 +304,7 @@ func (c *Crew) progress(part float64) {
 
 // sendLooks is after how many looks all has come that a stopped process had sent. It is no time: where the
 // machine is busy, this process may stand still as well.
-const sendLooks = 10
+const sendLooks = 40
 
 // inVain reports whether processes were killed, none has a task any more, and nothing is done again.
 func (c *Crew) inVain() bool {

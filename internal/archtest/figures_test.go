@@ -22,14 +22,14 @@ import (
 // paid back by splitting and deleting: at first the limit on all lines was 59,000, and one package
 // had more than 5,000 lines.
 var limits = map[string]int{
-	"lines of code":                               83_753, // 8,200 of them are work distribution, 750 credentials
-	"lines of code of the largest package":        6319,
+	"lines of code":                               84_470, // 8,200 of them are work distribution, 750 credentials
+	"lines of code of the largest package":        6434,
 	"lines of scgs":                               6952,
-	"lines of internal/synccore":                  7636,
-	"lines of synchronizer":                       6165,
+	"lines of internal/synccore":                  7770,
+	"lines of synchronizer":                       6201, // 36 more: a journal that was removed
 	"lines of cmd/pegasus":                        5410,
 	"lines of predicates":                         5830,
-	"lines of agent":                              5865,
+	"lines of agent":                              6090, // 225 more: regions that are declared, a member that was replaced or leaves
 	"lines of another package":                    5000,
 	"packages of more than 5,000 lines":           6, // those six
 	"files of the package with most files":        47,
@@ -37,7 +37,7 @@ var limits = map[string]int{
 	"methods of synccore.Core":                    230,
 	"fields of another type":                      107, // internal/sim.trial,
 	"methods of another type":                     111,
-	"packages that agent links":                   26, // internal/link and balance/local of the section work; internal/rearm, which was a part of internal/synccore
+	"packages that agent links":                   27, // internal/link and balance/local of the section work; internal/rearm and regions, which were parts of internal/synccore
 	"control/program among them":                  0,
 	"readers of journals among them":              0,
 	"schemas of configurations among them":        0,
@@ -45,12 +45,13 @@ var limits = map[string]int{
 	"exported fields without a comment, internal": 138,
 	"sleeps in tests outside of virtual time":     0,
 
-	"exported names of agent":                      85,
+	"exported names of agent":                      89,
 	"exported names of balance/local":              38,
 	"exported names of balance":                    50,
 	"exported names of clocksync":                  99,
 	"exported names of clocksync/clocktest":        14,
 	"exported names of clocksync/source":           55,
+	"exported names of clocksync/source/ntp":       1,
 	"exported names of clocksync/source/otelclock": 2,
 	"exported names of connect":                    10,
 	"exported names of configs":                    1,

@@ -358,3 +358,7 @@ type Use struct {
 	Text string          // as it stands there
 	Uses predicates.Uses // fields, variables, signals of the parent
 }
+
+// Reserves reports whether a region is that of the section work, which only a member that waits for the end of a
+// phase is in.
+func (p *Level) Reserves(region string) bool { return p.Work != nil && region == config.WorkName }

@@ -9,6 +9,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/outbox"
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/planner"
+	"github.com/gopegasus/pegasus/internal/regions"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/predicates"
@@ -127,9 +128,14 @@ type membership struct {
 	handover
 	peers        peers
 	multiplexers multiplexers
-	kinds        []scgs.Type // of the fields of a member's state, by kindsOf
-	between      uint64      // gaps between the reports of two incarnations
-	entered      entered
+	reports      reports
+	between      uint64 // gaps between the reports of two incarnations
+}
+
+// reports is what members may report, and have reported.
+type reports struct {
+	kinds   []scgs.Type // of the fields of a member's state, by kindsOf
+	regions regions.Set
 }
 
 // multiplexers are those that speak for members.
@@ -197,7 +203,7 @@ func New(level *plan.Level, opt Options) *Core {
 		det: scgs.NewDetector(scgs.Options{}), rows: arena{width: max(len(level.State), len(level.Process))},
 		membership: membership{
 			members: map[string]*member{}, strangers: map[string]clocksync.Instant{}, domains: map[clocksync.Domain]*clockOrder{},
-			multiplexers: multiplexers{byName: map[string]*multiplexer{}}, kinds: kindsOf(level.State), lacking: lacking{look: clocksync.MaxInstant}, putOff: clocksync.MaxInstant,
+			multiplexers: multiplexers{byName: map[string]*multiplexer{}}, reports: reports{kinds: kindsOf(level.State)}, lacking: lacking{look: clocksync.MaxInstant}, putOff: clocksync.MaxInstant,
 			peers: peers{again: clocksync.MinInstant, hold: clocksync.MinInstant},
 		},
 		judgement: judgement{

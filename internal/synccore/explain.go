@@ -103,7 +103,7 @@ func (c *Core) missing(l *missing, now clocksync.Instant, i int) {
 			add("target", fmt.Sprintf("no member of group %q is known: signal %s would go to nobody", o.Group, o.Name), nil)
 		}
 	}
-	*l = append(*l, c.vain(i)...)
+	*l = append(*l, s.past.vain(r, c.plan, &c.reports.regions)...)
 	c.missingMembers(l, now)
 	c.missingEvidence(l, now, i)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/outbox"
 	"github.com/gopegasus/pegasus/internal/plan"
+	"github.com/gopegasus/pegasus/internal/regions"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/predicates"
@@ -43,7 +44,7 @@ type Kept struct {
 	Led       []control.Decision `json:"led,omitempty"`      // the last ones of the terms before that it goes on with
 	Floor     KeptFloor          `json:"floor,omitzero"`     // no hold time begins before it
 	Ended     [2]uint32          `json:"ended,omitzero"`     // the largest numbers of firings before the last reload
-	Entered   []KeptEntered      `json:"entered,omitempty"`  // regions that members have reported
+	Entered   []regions.Kept     `json:"entered,omitempty"`  // regions that members have reported
 }
 
 // KeptMember is how a member comes and goes.
@@ -146,7 +147,7 @@ func (c *Core) Kept() *Kept {
 	k := &Kept{
 		Now: c.now, Looked: c.looked, Reached: c.reached, Epoch: c.epoch, Begun: c.begun, InForce: c.begun && !c.paused && len(c.removing) == 0, PutOff: c.putOff,
 		Decisions: c.decisions, Open: c.tuple, Heads: c.heads, Memory: c.memory, Letters: c.outbox.Kept(0), Rules: c.keptRules(),
-		Left: c.earlier.left, Give: c.earlier.give, Led: c.earlier.led, Floor: c.floor, Ended: c.ended, Entered: c.keptEntered(),
+		Left: c.earlier.left, Give: c.earlier.give, Led: c.earlier.led, Floor: c.floor, Ended: c.ended, Entered: c.reports.regions.Kept(),
 	}
 	for _, m := range c.sorted {
 		kept := KeptMember{
@@ -359,7 +360,7 @@ func (c *Core) entrust(k *Kept, out *Output) {
 	}
 	for l := range k.letters { // To a group that no signal goes to any more.
 		if l.Group != "" && c.others[l.Group] == nil {
-			c.others[l.Group] = &otherGroup{}
+			c.others[l.Group] = &otherGroup{name: l.Group}
 		}
 	}
 	switch {
@@ -467,7 +468,7 @@ func (c *Core) unfit(k *Kept) string {
 			return "prev: " + err.Error()
 		}
 	}
-	if why := unfitEntered(k.Entered); why != "" {
+	if why := regions.Unfit(k.Entered); why != "" {
 		return why
 	}
 	var frame []byte
@@ -528,7 +529,7 @@ func (c *Core) inherit(k *Kept) {
 		}
 	}
 	c.decisions, c.ended = k.Decisions, k.Ended
-	c.inheritEntered(k.Entered)
+	c.reports.regions.Inherit(k.Entered, func(group string) bool { return group == "" || c.others[group] != nil })
 }
 
 // stands lets a predicate stand where it did in another machine.

@@ -39,7 +39,7 @@ func (c *Core) batch(from string, b *wire.Batch, out *Output) {
 	}
 	if !b.Again && !slices.Equal(m.regions, b.Regions) {
 		m.regions = append(m.regions[:0], b.Regions...)
-		c.entered.note(b.Regions)
+		c.reports.regions.Note("", b.Regions)
 	}
 	if b.Evidence.Seq > 0 {
 		c.evidence(m, b.Evidence, out)
@@ -83,11 +83,11 @@ func (c *Core) inOrder(m *member, reports []wire.Report, out *Output) int {
 // plain reports whether a row has numbers and conditions alone, as declared, one for each
 // field: what the schema accepts most often.
 func (r *membership) plain(row []scgs.Value) bool {
-	if len(row) != len(r.kinds) {
+	if len(row) != len(r.reports.kinds) {
 		return false
 	}
 	for i := range row {
-		if row[i].Type() != r.kinds[i] {
+		if row[i].Type() != r.reports.kinds[i] {
 			return false
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/configfile"
 	"github.com/gopegasus/pegasus/internal/outbox"
+	"github.com/gopegasus/pegasus/internal/regions"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/scgs"
 )
@@ -54,9 +55,9 @@ func TestUnfitKept(t *testing.T) {
 		`member "a" was incarnation 4611686018427387904: it is to be below 2^62`: func(k *synccore.Kept) {
 			k.Members = []synccore.KeptMember{{Name: "a", Gone: 1 << 62}}
 		},
-		`region "a b": `: func(k *synccore.Kept) { k.Entered = []synccore.KeptEntered{{Names: []string{"a b"}}} },
+		`region "a b": `: func(k *synccore.Kept) { k.Entered = []regions.Kept{{Names: []string{"a b"}}} },
 		"it has 65 names of regions of a group, at most 64 are kept": func(k *synccore.Kept) {
-			k.Entered = []synccore.KeptEntered{{Names: make([]string, 65)}}
+			k.Entered = []regions.Kept{{Names: make([]string, 65)}}
 		},
 		`prev: state: 2 values for 1 fields`:                              func(k *synccore.Kept) { k.Prev = [][]scgs.Value{nil, make([]scgs.Value, 2)} },
 		"letter 1 has no signal, no owner, or a group that has no name":   letter(func(l *outbox.Kept) { l.Signal = nil }),

@@ -233,7 +233,7 @@ func (c *Core) enlist(x *multiplexer, in *wire.Roster, out *Output) {
 		}
 		m.heard, m.listed = c.now, true
 		m.regions = append(m.regions[:0], l.Regions...)
-		c.entered.note(l.Regions)
+		c.reports.regions.Note("", l.Regions)
 		x.listed = append(x.listed, m)
 		if l.Seq > m.last {
 			c.ask(m, l.Seq)

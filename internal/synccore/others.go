@@ -18,9 +18,9 @@ import (
 // the entry of a region that was known when it was decided on, or not at all (PEGASUS
 // paper, section 2.1), so the entries have to be known beforehand.
 type otherGroup struct {
-	max     int
-	sorted  []*otherMember // by name
-	entered entered
+	name   string
+	max    int
+	sorted []*otherMember // by name
 }
 
 // otherMember is the newest incarnation of a member.
@@ -38,7 +38,7 @@ type otherMember struct {
 func (c *Core) listen() {
 	for _, g := range c.plan.OtherGroups {
 		if c.others[g.Name] == nil {
-			c.others[g.Name] = &otherGroup{}
+			c.others[g.Name] = &otherGroup{name: g.Name}
 		}
 		c.others[g.Name].max = g.Max
 	}
@@ -131,7 +131,7 @@ func (c *Core) hear(in *Input, out *Output) {
 			}
 			if !b.Again {
 				m.regions = append(m.regions[:0], b.Regions...)
-				g.entered.note(b.Regions)
+				c.reports.regions.Note(g.name, b.Regions)
 			}
 		}
 	case known && g.sorted[i].incarnation == incarnation:
@@ -179,7 +179,7 @@ func (c *Core) rosterOfOther(g *otherGroup, in *Input, out *Output) {
 		}
 		if m := c.meet(g, in, l.Member, l.Incarnation, out); m != nil {
 			m.by, m.regions = in.From, append(m.regions[:0], l.Regions...)
-			g.entered.note(l.Regions)
+			c.reports.regions.Note(g.name, l.Regions)
 		}
 	}
 }

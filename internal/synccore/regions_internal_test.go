@@ -7,6 +7,7 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/configfile"
+	"github.com/gopegasus/pegasus/internal/regions"
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
@@ -16,7 +17,7 @@ synchronizers:
     members: {group: g}
     state: {n: int}
     predicates:
-      stop: {when: "any(members, .n > 0)", signal: {kind: cancel, region: wrok}}
+      stop: {when: "any(members, .n > 0)", signal: {kind: cancel, region: wurk}}
       other: {when: "any(members, .n > 0)", signal: {kind: cancel, region: serach, to: {group: workers, max: 3}}}
 `
 
@@ -35,19 +36,19 @@ func TestRegionsAreBounded(t *testing.T) {
 	c := regionsCore(t)
 	var out Output
 	c.Step(0, &Input{Kind: InHello, From: "a", Hello: &wire.Hello{Member: "a", Incarnation: 1, Domain: "host"}}, &out)
-	for i := range maxEntered {
-		regions := []wire.Region{{Name: fmt.Sprintf("r%03d", i), Entry: uint64(i) + 1}}
-		c.Step(clocksync.Instant(i), &Input{Kind: InBatch, From: "a", Batch: &wire.Batch{Member: "a", Incarnation: 1, Regions: regions}}, &out)
+	for i := range regions.Most {
+		in := []wire.Region{{Name: fmt.Sprintf("r%03d", i), Entry: uint64(i) + 1}}
+		c.Step(clocksync.Instant(i), &Input{Kind: InBatch, From: "a", Batch: &wire.Batch{Member: "a", Incarnation: 1, Regions: in}}, &out)
 	}
-	want := `no member has ever reported region "wrok"; members have reported: r000, r001, r002, r003, r004, r005, r006, r007 and 56 more`
-	if got := c.entered.lacks("wrok", ""); got != want {
+	want := `no member has ever reported region "wurk"; members have reported: r000, r001, r002, r003, r004, r005, r006, r007 and 56 more`
+	if got := c.reports.regions.Lacks("", "wurk"); got != want {
 		t.Errorf("at the bound: %q, not %q", got, want)
 	}
-	c.Step(100, &Input{Kind: InBatch, From: "a", Batch: &wire.Batch{Member: "a", Incarnation: 1, Regions: []wire.Region{{Name: "wrok", Entry: 100}}}}, &out)
-	if got := c.entered.lacks("wrok", ""); got != "" || len(c.entered.names) != maxEntered {
-		t.Errorf("beyond the bound: %q with %d names", got, len(c.entered.names))
+	c.Step(100, &Input{Kind: InBatch, From: "a", Batch: &wire.Batch{Member: "a", Incarnation: 1, Regions: []wire.Region{{Name: "wurk", Entry: 100}}}}, &out)
+	if got := c.reports.regions.Lacks("", "wurk"); got != "" || len(c.reports.regions.Kept()[0].Names) != regions.Most {
+		t.Errorf("beyond the bound: %q with %d names", got, len(c.reports.regions.Kept()[0].Names))
 	}
-	if e := explained(t, c, "stop"); strings.Contains(e, "wrok") {
+	if e := explained(t, c, "stop"); strings.Contains(e, "wurk") {
 		t.Error(e)
 	}
 }
@@ -56,10 +57,10 @@ func TestRegionsAreBounded(t *testing.T) {
 // had reported to that one, those of other groups too.
 func TestRegionsAreInherited(t *testing.T) {
 	leads, follows := regionsCore(t), regionsCore(t)
-	leads.entered.add("wrok")
-	leads.others["workers"].entered.add("search")
-	follows.inheritEntered(leads.Kept().Entered)
-	if e := explained(t, follows, "stop"); strings.Contains(e, "wrok") {
+	leads.reports.regions.Note("", []wire.Region{{Name: "wurk"}})
+	leads.reports.regions.Note("workers", []wire.Region{{Name: "search"}})
+	inherit(follows, leads.Kept().Entered)
+	if e := explained(t, follows, "stop"); strings.Contains(e, "wurk") {
 		t.Error(e)
 	}
 	want := `signal other has no effect: no member of group "workers" has ever reported region "serach"; members have reported: search`
@@ -68,10 +69,14 @@ func TestRegionsAreInherited(t *testing.T) {
 	}
 	many := leads.Kept()
 	many.Entered[0].More = true
-	follows.inheritEntered(many.Entered)
-	if got := follows.entered.lacks("x", ""); got != "" {
+	inherit(follows, many.Entered)
+	if got := follows.reports.regions.Lacks("", "x"); got != "" {
 		t.Errorf("more than the bound is known, and it says %s", got)
 	}
+}
+
+func inherit(c *Core, list []regions.Kept) {
+	c.reports.regions.Inherit(list, func(group string) bool { return group == "" || c.others[group] != nil })
 }
 
 func explained(t *testing.T, c *Core, predicate string) string {
@@ -80,9 +85,9 @@ func explained(t *testing.T, c *Core, predicate string) string {
 	if !ok {
 		t.Fatal("there is no such predicate")
 	}
-	text := ""
+	var text strings.Builder
 	for _, m := range e.Missing {
-		text += m.Kind + " " + m.Member + " " + m.Text + "\n"
+		fmt.Fprintln(&text, m.Kind, m.Member, m.Text)
 	}
-	return text
+	return text.String()
 }

@@ -127,11 +127,15 @@ func (c *Core) post(l outbox.Letter, out *Output) {
 // settled tells the fate of a signal, also to what has sent it.
 func (c *Core) settled(s *outbox.Settled, out *Output) {
 	out.fate(s.Group, s.Signal, s.Fate, s.Detail)
-	out.Fates[len(out.Fates)-1].Hint = c.hint(s)
+	if s.Fate == control.NoSuchEntry && s.Owner != outbox.Program && !c.plan.Reserves(s.Signal.Region) {
+		out.Fates[len(out.Fates)-1].Hint = c.reports.regions.Lacks(s.Group, s.Signal.Region)
+	}
 	switch {
 	case s.Owner == outbox.Rule:
 		c.settleOwed(s)
-		c.noteRefusal(s)
+		if i := c.ruleIndex(s.Signal.Predicate); i >= 0 {
+			c.states[i].past.noteRefusal(s, len(c.plan.Rules[i].Signals))
+		}
 	case s.Owner == outbox.Program && c.exec != nil:
 		c.exec.Settled(c.now, s.Signal, s.Fate)
 	case s.Owner == outbox.Balance && c.planner != nil:

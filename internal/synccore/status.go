@@ -167,7 +167,7 @@ func (c *Core) predicateStatus(now clocksync.Instant, i int) monitor.PredicateSt
 	if p.fired > 0 {
 		out.Fired, out.Decision, out.Ago = p.fired, p.last.Decision.String(), ago(now, p.at)
 	}
-	for _, v := range c.vain(i) {
+	for _, v := range p.vain(r, c.plan, &c.reports.regions) {
 		text := v.Text
 		if v.Member != "" {
 			text = v.Member + ": " + text
