@@ -30,7 +30,7 @@ var (
 	// ErrUndeclared is what Join fails with if the configuration has a signal to a region or
 	// a handler that Config.Regions lacks, and what entering a region fails with that it lacks.
 	// Correct the configuration or Config.Regions; what wraps the error names both.
-	ErrUndeclared = errors.New("what is named is not declared in Config.Regions")
+	ErrUndeclared = errors.New("region or handler not declared in Config.Regions")
 	// ErrNameTaken is what Join fails with if a member of that name shares the connection
 	// already. Close that first, or use another name.
 	ErrNameTaken = errors.New("this process has a member of that name already")

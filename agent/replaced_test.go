@@ -79,9 +79,9 @@ func TestErrUndeclared(t *testing.T) {
 		local := bustest.NewServer(t)
 		newHub(t, local.Connect, oneMember)
 		for want, regions := range map[string][]agent.RegionHandlers{
-			`agent: join group "g" as "w": synchronizer "s": what is named is not declared in Config.Regions: signal "hurry" goes to region "search", and the program declares wurk; signal "two" goes to region "search", and the program declares wurk: correct the configuration or Config.Regions`: {{Region: "wurk"}},
-			`agent: join group "g" as "w": synchronizer "s": what is named is not declared in Config.Regions: signal "hurry" activates region "search", which declares handlers for hury: correct the configuration or Config.Regions`:                                                                 {{Region: "search", Activations: []string{"hury"}}},
-			`agent: join group "g" as "w": synchronizer "s": what is named is not declared in Config.Regions: signal "hurry" goes to region "search", and the program declares none; signal "two" goes to region "search", and the program declares none: correct the configuration or Config.Regions`: {},
+			`agent: join group "g" as "w": synchronizer "s": region or handler not declared in Config.Regions: signal "hurry" goes to region "search", and the program declares wurk; signal "two" goes to region "search", and the program declares wurk: correct the configuration or Config.Regions`: {{Region: "wurk"}},
+			`agent: join group "g" as "w": synchronizer "s": region or handler not declared in Config.Regions: signal "hurry" activates region "search", which declares handlers for hury: correct the configuration or Config.Regions`:                                                                 {{Region: "search", Activations: []string{"hury"}}},
+			`agent: join group "g" as "w": synchronizer "s": region or handler not declared in Config.Regions: signal "hurry" goes to region "search", and the program declares none; signal "two" goes to region "search", and the program declares none: correct the configuration or Config.Regions`: {},
 		} {
 			_, err := agent.Join(t.Context(), "", agent.Config{Group: "g", Name: "w", Regions: regions}, agent.WithBus(local.Connect))
 			if !errors.Is(err, agent.ErrUndeclared) || err.Error() != want {
@@ -93,7 +93,7 @@ func TestErrUndeclared(t *testing.T) {
 		hurry := agent.OnActivate("hurry", func(context.Context, agent.Signal) error { return nil })
 		check(t, m.Region(t.Context(), "search", nothing, hurry))
 		err := m.Region(t.Context(), "wurk", nothing)
-		if want := `agent: region "wurk": what is named is not declared in Config.Regions, which has search: add it there`; !errors.Is(err, agent.ErrUndeclared) || err.Error() != want {
+		if want := `agent: region "wurk": region or handler not declared in Config.Regions, which has search: add it there`; !errors.Is(err, agent.ErrUndeclared) || err.Error() != want {
 			t.Errorf("%v\nwant %s", err, want)
 		}
 		err = m.Region(t.Context(), "search", nothing)
@@ -126,7 +126,7 @@ func TestUndeclaredBelow(t *testing.T) {
       stop: {when: "any(members, .n > 0)", signal: {kind: cancel, region: wurk}}
 `)
 		_, err := agent.Join(t.Context(), "", agent.Config{Group: "g", Name: "w", Regions: []agent.RegionHandlers{{Region: "work"}}}, agent.WithBus(local.Connect))
-		want := `synchronizer "below": what is named is not declared in Config.Regions: signal "stop" goes to region "wurk", and the program declares work: `
+		want := `synchronizer "below": region or handler not declared in Config.Regions: signal "stop" goes to region "wurk", and the program declares work: `
 		if !errors.Is(err, agent.ErrUndeclared) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\nwant %s", err, want)
 		}
