@@ -51,6 +51,7 @@ type Missing struct {
 	// member's has no bound), hold (its time runs), runs (its own detector has found
 	// nothing new), aside (the section balance leaves a member alone),
 	// rests (its last order came to nothing), cooldown, target (nobody is known in the group its signal goes to),
+	// work (a member keeps a phase of the section work from ending),
 	// region (no member has ever entered the one that its signal names), refused (a member has refused its signal), or
 	// armed (it has fired, and has not been false since, or its until not true).
 	Kind   string `json:"kind"`

@@ -34,7 +34,7 @@ func SpaceText(s *Space) string {
 	}
 	b.WriteString(Table(rows))
 	for _, name := range s.Silent {
-		writeLine(&b, "%s: no answer: it has not opened the space, or cannot be reached. The phase does not end before it has opened it.", name)
+		writeLine(&b, "%s: no answer: it has not opened the space, or cannot be reached; pegasus why end says whether the phase waits for it", name)
 	}
 	for _, m := range s.Members {
 		if m.Dropped > 0 {

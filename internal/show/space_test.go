@@ -23,7 +23,7 @@ MEMBER  PHASE  PROGRAM            OPEN  QUEUED  RUNNING  STUCK  PUT  GIVEN  TAKE
 w1      2      waits for the end  12    3       2 of 2   0      100  40     0      1       w1 2 (2 run), w2�[2J 7
 w2      2      serves             0     6       1 of 1   1      0    0      40     0       -
 w3      2      may put tasks      0     0       0 of 1   0      0    0      0      0       -
-w4: no answer: it has not opened the space, or cannot be reached. The phase does not end before it has opened it.
+w4: no answer: it has not opened the space, or cannot be reached; pegasus why end says whether the phase waits for it
 w1: 1 message to others found the queue full; what matters is sent again
 `
 	if got != want {

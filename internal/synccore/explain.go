@@ -95,6 +95,9 @@ func (c *Core) missing(l *missing, now clocksync.Instant, i int) {
 	case r.Hold > 0 && s.armed:
 		add("hold", "the states have no certain time in common, so its hold time does not run: the clocks' bound is too wide for them", status.Since)
 	}
+	if r.Name == config.EndName && s.told && s.truth != predicates.True {
+		c.missingEnd(l)
+	}
 	if lasts := s.quiet.Sub(now); s.quiet > now {
 		add("cooldown", fmt.Sprintf("its cooldown of %v lasts %v more", r.Cooldown, rough(lasts.Seconds())), nil)
 	}
@@ -168,7 +171,7 @@ func (c *Core) missingMembers(l *missing, now clocksync.Instant) {
 		case m.ready() && c.admitted(m) > now:
 			add("returns", c.putOffText(m, now), nil)
 		case m.standing() == monitor.Mute:
-			add("state", "it has joined and has no state: the program has to set one", nil)
+			add("state", "it has joined and has no state: "+c.muteHint(), nil)
 		case m.index == noIndex:
 		case c.tuple && m.state.Unknown:
 			add("unknown", "nothing is known of its state: reports of it are lost", nil)
