@@ -95,8 +95,21 @@ func (c *Core) missing(l *missing, now clocksync.Instant, i int) {
 	case r.Hold > 0 && s.armed:
 		add("hold", "the states have no certain time in common, so its hold time does not run: the clocks' bound is too wide for them", status.Since)
 	}
-	if r.Name == config.EndName && s.told && s.truth != predicates.True {
-		c.missingEnd(l)
+	if r.Name == config.EndName && s.told && s.truth != predicates.True && c.plan.Work != nil && c.inForce() > 0 && c.stateStatus() != nil {
+		value := func(k int, name string) (v scgs.Value) {
+			if at := c.plan.State.Index(config.WorkPrefix + name); at >= 0 {
+				v = c.scope.Value(c.inEpoch[k].pos, at)
+			}
+			return v
+		}
+		names := make([]string, len(c.inEpoch))
+		for k, m := range c.inEpoch {
+			names[k] = m.name
+		}
+		list := c.plan.Blockers(names, value, c.memory[c.plan.Ended].Int())
+		for _, b := range list[:min(len(list), max(0, maxMissing-len(*l)))] {
+			l.add("work", b.Member, b.Text, nil)
+		}
 	}
 	if lasts := s.quiet.Sub(now); s.quiet > now {
 		add("cooldown", fmt.Sprintf("its cooldown of %v lasts %v more", r.Cooldown, rough(lasts.Seconds())), nil)
@@ -171,7 +184,7 @@ func (c *Core) missingMembers(l *missing, now clocksync.Instant) {
 		case m.ready() && c.admitted(m) > now:
 			add("returns", c.putOffText(m, now), nil)
 		case m.standing() == monitor.Mute:
-			add("state", "it has joined and has no state: "+c.muteHint(), nil)
+			add("state", "it has joined and has no state: "+c.plan.MuteHint(), nil)
 		case m.index == noIndex:
 		case c.tuple && m.state.Unknown:
 			add("unknown", "nothing is known of its state: reports of it are lost", nil)
