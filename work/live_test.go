@@ -179,6 +179,13 @@ func (g *gate) await(t *testing.T, n int) {
 	}
 }
 
+// ran is how often a number has run to the end.
+func (g *gate) ran(n int) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.runs[n]
+}
+
 func putAll(t *testing.T, s *work.Space, n int) {
 	t.Helper()
 	for i := range n {
@@ -271,6 +278,52 @@ func TestLiveRestartIdle(t *testing.T) {
 		gate.await(t, 4)
 		g.start()
 		<-over
+	}
+}
+
+// TestLiveServerAway: the NATS server is away for longer than members may be silent. Those run what they have, and
+// one may put more. Once it is back no task was lost, none is done again, and nobody was dropped.
+func TestLiveServerAway(t *testing.T) {
+	t.Parallel()
+	const silence = 2 * time.Second
+	g := newLive(t, strings.Replace(live, "500ms", silence.String(), 1), 3)
+	gate := newGate()
+	list := g.spaces([]string{"a", "b", "c"}, gate.option())
+	for _, s := range list[1:] {
+		serveLive(t, s)
+	}
+	a := list[0]
+	putAll(t, a, 30)
+	gate.await(t, 3)
+	g.server.Close()
+	away := time.Now()
+	close(gate.open)
+	for i := range 10 {
+		if err := a.Put(limited(t), "task", 30+i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	short, cancel := context.WithTimeout(t.Context(), silence+silence/4)
+	defer cancel()
+	if err := a.Wait(short); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the end of the phase while the server is away: %v", err)
+	}
+	if s := a.Stats(); time.Since(away) < silence || s.Phase != 1 || s.Open == 0 || s.Running+s.Queued > 0 {
+		t.Errorf("a has not done all that it can, or the others have told what they did: %+v", s)
+	}
+	server, err := embedded.Start(embedded.Options{Port: g.server.Port()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	collect(t, a, 40)
+	if s := a.Stats(); s.Redone != 0 || s.Phase != 2 {
+		t.Errorf("%+v", s)
+	}
+	for n := range 40 {
+		if gate.ran(n) != 1 {
+			t.Errorf("task %d has run %d times", n, gate.ran(n))
+		}
 	}
 }
 
