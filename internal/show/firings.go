@@ -1,6 +1,7 @@
 package show
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,7 +22,7 @@ func (f *Firings) Check(known []string) error {
 		if slices.Contains(known, name) {
 			continue
 		}
-		hint := "there are " + strings.Join(known, ", ")
+		hint := "there are " + cmp.Or(strings.Join(known, ", "), "none")
 		if near := nearest.Name(name, known); near != "" {
 			hint = fmt.Sprintf("did you mean %q? %s", near, hint)
 		}
