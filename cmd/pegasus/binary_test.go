@@ -4,7 +4,9 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -72,6 +74,57 @@ func testSignal(t *testing.T, binary string, signal os.Signal) {
 	if !strings.Contains(last, "gsync: stopped after") {
 		t.Errorf("the last line is %q", last)
 	}
+	if got := exitCode(t, cmd.Wait()); got != exitOK {
+		t.Errorf("exit %d", got)
+	}
+}
+
+// TestNoFileDescriptors: the server of a run that has no file descriptors left says so, with how many are enough.
+func TestNoFileDescriptors(t *testing.T) {
+	t.Setenv(commandEnv, "1")
+	binary, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience) // Then the run is killed, and its output ends.
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-c", `ulimit -n 40 && exec "$0" run "$1"`, binary, goodConfig)
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(stdout)
+	next := func(text string) string {
+		for lines.Scan() {
+			if strings.Contains(lines.Text(), text) {
+				return lines.Text()
+			}
+		}
+		t.Errorf("the output ended without a line with %q", text)
+		return ""
+	}
+	address := strings.TrimPrefix(next("nats://"), "nats://")
+	next("agent.Join") // The run has its own connections.
+	var clients []net.Conn
+	for range 60 {
+		c, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+		if err != nil {
+			t.Error(err)
+			break
+		}
+		clients = append(clients, c)
+	}
+	next("the NATS server in this process cannot take another connection, as no file descriptors are left: allow 4224, which is enough for its limit of 4096 connections, with ulimit -n 4224, and start again: accept ")
+	for _, c := range clients {
+		_ = c.Close()
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Error(err)
+	}
+	next("stopped after")
 	if got := exitCode(t, cmd.Wait()); got != exitOK {
 		t.Errorf("exit %d", got)
 	}

@@ -83,6 +83,7 @@ func TestLive(t *testing.T) {
 		"why all-idel":                        `no such predicate: synchronizer "gsync" has no predicate "all-idel": did you mean "all-idle"? it has all-idle, overload`,
 		"why x --synchronizer gsinc":          `no synchronizer "gsinc" of tenant "default" runs on the NATS server at ` + url + `: did you mean "gsync"? there run gsync`,
 		"status --tenant blue":                `no synchronizer of tenant "blue" runs on the NATS server at ` + url + `: check --nats and --tenant`,
+		"watch --predicate all-idel":          `--predicate "all-idel": no synchronizer of this run has a predicate of that name: did you mean "all-idle"? there are all-idle, overload`,
 		"watch --nats " + url + " --tenant b": `no synchronizer of tenant "b" runs on the NATS server at ` + url,
 	} {
 		if code, stdout, stderr := execute(t, strings.Fields(args)...); code != exitFailure || stdout != "" || !strings.Contains(stderr, want) {

@@ -95,6 +95,10 @@ func TestFirings(t *testing.T) {
 	if err := (&show.Firings{Predicates: []string{"all-idel"}}).Check(known); err == nil || err.Error() != want {
 		t.Errorf("%v\nwant %s", err, want)
 	}
+	const none = `--predicate "x": no synchronizer of this run has a predicate of that name: there are none`
+	if err := (&show.Firings{Predicates: []string{"x"}}).Check(nil); err == nil || err.Error() != none {
+		t.Errorf("%v\nwant %s", err, none)
+	}
 }
 
 // TestKeptIsOneLine: an error of several lines does not break the line that tells it.

@@ -1,6 +1,7 @@
 package show
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,11 +18,8 @@ type Firings struct {
 
 // Check refuses the name of a predicate that is not there.
 func (f *Firings) Check(known []string) error {
-	for _, name := range f.Predicates {
-		if slices.Contains(known, name) {
-			continue
-		}
-		hint := "there are " + strings.Join(known, ", ")
+	if i := slices.IndexFunc(f.Predicates, func(name string) bool { return !slices.Contains(known, name) }); i >= 0 {
+		name, hint := f.Predicates[i], "there are "+cmp.Or(strings.Join(known, ", "), "none")
 		if near := nearest.Name(name, known); near != "" {
 			hint = fmt.Sprintf("did you mean %q? %s", near, hint)
 		}
