@@ -7,6 +7,7 @@ import (
 
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/config"
+	"github.com/gopegasus/pegasus/internal/nearest"
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
@@ -17,7 +18,7 @@ type RegionHandlers struct {
 	Activations []string // the names given to [OnActivate] or [OnActivateNow]
 }
 
-// maxUndeclared is how many faults an error lists.
+// maxUndeclared is how many faults, and how many names, an error lists.
 const maxUndeclared = 8
 
 // checkRegions finds the faults of a declaration.
@@ -41,7 +42,8 @@ func checkRegions(regions []RegionHandlers) (faults []error) {
 	return faults
 }
 
-// undeclared says which of the signals of a configuration go to what is not declared; nil if none does.
+// undeclared returns an error that names the signals of a configuration whose region or handler the
+// program does not declare; nil if there is none.
 func undeclared(regions []RegionHandlers, aims []wire.Aim) error {
 	var faults []string
 	for _, a := range aims {
@@ -50,7 +52,7 @@ func undeclared(regions []RegionHandlers, aims []wire.Aim) error {
 		case i < 0:
 			faults = append(faults, fmt.Sprintf("signal %q goes to region %q, and the program declares %s", a.Signal, a.Region, regionList(regions)))
 		case a.Kind == control.Activate && !slices.Contains(regions[i].Activations, a.Signal):
-			faults = append(faults, fmt.Sprintf("signal %q activates region %q, which declares handlers for %s", a.Signal, a.Region, nameList(regions[i].Activations)))
+			faults = append(faults, fmt.Sprintf("signal %q activates region %q, which declares handlers for %s", a.Signal, a.Region, nearest.List(regions[i].Activations, maxUndeclared)))
 		}
 	}
 	if len(faults) == 0 {
@@ -67,15 +69,7 @@ func regionList(regions []RegionHandlers) string {
 	for i, r := range regions {
 		names[i] = r.Region
 	}
-	return nameList(names)
-}
-
-// nameList is the first of some names, and how many more there are.
-func nameList(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
-	return strings.Join(few(slices.Clone(names)), ", ")
+	return nearest.List(names, maxUndeclared)
 }
 
 // declares checks a region that is about to be entered.

@@ -21,15 +21,15 @@ var (
 	// group in time: none is started for it, on another server, or for another tenant.
 	// Start one with `pegasus run`, and join again.
 	ErrNoSynchronizer = errors.New("no synchronizer answered")
-	// ErrReplaced is what [Member.Set] returns, and [Region.Check] and [Region.Wait] return
-	// once, after another process has joined under the member's name. The state is kept all
-	// the same: this process goes on alone, its states do not count, and it comes back when
-	// the other one has left or was given up. Then Set returns nil again. End this process,
-	// or give one of the two another name; what wraps the error names the other one.
+	// ErrReplaced is returned by [Member.Set], and once by [Region.Check] and [Region.Wait], after
+	// another process has joined under the member's name. Set keeps the state. The states of this
+	// process do not count until the other process has left or was given up; then Set returns nil
+	// again. End this process, or give one of the two another name. The wrapping error names the
+	// other process.
 	ErrReplaced = errors.New("agent: another process has the name of this member")
-	// ErrUndeclared is what Join fails with if the configuration has a signal to a region or
-	// a handler that Config.Regions lacks, and what entering a region fails with that it lacks.
-	// Correct the configuration or Config.Regions; what wraps the error names both.
+	// ErrUndeclared is returned by Join if a signal of the configuration names a region or a handler
+	// that Config.Regions lacks, and by Region if Config.Regions lacks the region. Correct the
+	// configuration or Config.Regions. The wrapping error names both.
 	ErrUndeclared = errors.New("region or handler not declared in Config.Regions")
 	// ErrNameTaken is what Join fails with if a member of that name shares the connection
 	// already. Close that first, or use another name.

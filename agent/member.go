@@ -268,8 +268,8 @@ func (m *Member) besideThreads(state any) bool {
 // declared state; in a process with threads, those that the configuration declares
 // for the process beside them. A process has threads from the first
 // [Member.Thread] on, or from the first state of that type. An error says what is wrong with
-// the state, or is [ErrClosed]; then the state before it goes on. [ErrReplaced] says that
-// another process has the member's name: this state is kept all the same.
+// the state, or is [ErrClosed]; then the state before it goes on. [ErrReplaced] means
+// that another process has the member's name; Set has kept the state.
 func (m *Member) Set(state any) error {
 	hurry, err := m.setAny(state)
 	m.level.runDue()
@@ -289,8 +289,8 @@ func (m *Member) setAny(state any) (hurry *multiplexer, err error) {
 	return m.hurried(), cmp.Or(err, m.replaced)
 }
 
-// replacedBy takes note that another process has joined under the member's name. Regions that are open,
-// those of threads too, learn of it once. The lock is held.
+// replacedBy notes that another process has joined under the member's name. The next check of each open region
+// returns it, also in threads. The lock is held.
 func (m *Member) replacedBy(reason string) {
 	if m.replaced != nil {
 		return
@@ -391,14 +391,14 @@ func (m *Member) Close() error { return m.leave() }
 // partPause is how often Leave looks whether the member may leave.
 const partPause = 5 * time.Millisecond
 
-// Leave closes the member as [Member.Close] does, but waits before that until the
-// synchronizer has acknowledged the last state that was set, and until the signals of the
-// decisions that this member has had a signal of have reached the other members, or have
-// expired. Leaving ends the epoch, and a signal that has not arrived by then is old.
+// Leave waits, and then closes the member as [Member.Close] does. It waits until the synchronizer
+// has acknowledged the last state. It also waits for each decision of which this member has got a
+// signal, until the signals to the other members have arrived or expired: leaving ends the epoch, and
+// signals that arrive later have no effect.
 //
-// If ctx ends before that, or another process has the name of the member, it closes the
-// member all the same and returns an error that says what is not known. The program should
-// not set states meanwhile. It must not be called by a handler.
+// If ctx ends first, or another process has the member's name, Leave closes the member and returns an
+// error that says what it was waiting for. Without a synchronizer it waits until ctx ends, so give ctx a
+// limit. The program must not set states meanwhile, and a handler must not call Leave.
 func (m *Member) Leave(ctx context.Context) error {
 	if ctx == nil {
 		return fmt.Errorf("agent: leave: %w", errNilContext)

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/nearest"
 )
 
 // The limits of a [Gate].
@@ -567,18 +567,11 @@ const maxListedHandlers = 8
 
 // noHandler says that no handler takes a signal, and which signals have one.
 func (e *entry) noHandler(signal string) string {
-	if len(e.handlers) == 0 {
-		return fmt.Sprintf("region %q has no handler for %q: it has none for any activation", e.region, signal)
+	names := make([]string, len(e.handlers))
+	for i, h := range e.handlers {
+		names[i] = h.Name
 	}
-	names := make([]string, 0, maxListedHandlers)
-	for _, h := range e.handlers[:min(len(e.handlers), maxListedHandlers)] {
-		names = append(names, h.Name)
-	}
-	text := fmt.Sprintf("region %q has no handler for %q: it has handlers for: %s", e.region, signal, strings.Join(names, ", "))
-	if more := len(e.handlers) - len(names); more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
+	return fmt.Sprintf("region %q has no handler for %q: it has handlers for: %s", e.region, signal, nearest.List(names, maxListedHandlers))
 }
 
 func (g *Gate) enqueue(now clocksync.Instant, e *entry, s *Signal) (Fate, string) {

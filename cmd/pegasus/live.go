@@ -141,36 +141,44 @@ func (l *live) nobody() error {
 	return fmt.Errorf("no synchronizer of tenant %q runs on the NATS server at %s: check %s and --tenant", l.tenant, l.shown, l.from)
 }
 
-// answers are those of every synchronizer of the run to a question, and why there is
-// none of others.
-func answers[A any](cmd *cobra.Command, f *liveFlags, verb wire.Verb, text string) ([]*A, error) {
+// each calls a function for every synchronizer of the run, and returns the errors of all calls.
+func (f *liveFlags) each(cmd *cobra.Command, do func(ctx context.Context, l *live, p synchronizer.Presence) error) (errs []error) {
 	ctx := cmd.Context()
 	l, err := f.open(ctx, cmd.ErrOrStderr(), bus.Options{})
 	if err != nil {
-		return nil, err
+		return []error{err}
 	}
 	defer l.close() //nolint:errcheck // All answers are there.
 	all, err := l.who(ctx)
 	if err != nil {
-		return nil, fail(err)
+		return []error{fail(err)}
 	}
-	var list []*A
-	var errs []error
 	for _, p := range all {
+		if err := do(ctx, l, p); err != nil {
+			errs = append(errs, fail(err))
+		}
+	}
+	return errs
+}
+
+// answers are those of every synchronizer of the run to a question, and why there is
+// none of others.
+func answers[A any](cmd *cobra.Command, f *liveFlags, verb wire.Verb, text string) (list []*A, err error) {
+	errs := f.each(cmd, func(ctx context.Context, l *live, p synchronizer.Presence) error {
 		a := new(A)
 		if err := l.asker.Ask(ctx, p, verb, text, a); err != nil {
-			errs = append(errs, err)
-			continue
+			return err
 		}
 		list = append(list, a)
-	}
+		return nil
+	})
 	if verb == wire.VerbWhy && len(list) > 0 { // Another synchronizer of the run has the predicate.
 		errs = slices.DeleteFunc(errs, func(err error) bool {
 			_, refused := errors.AsType[*ask.RefusedError](err)
 			return refused
 		})
 	}
-	return list, fail(errors.Join(errs...))
+	return list, errors.Join(errs...)
 }
 
 // printAnswers prints them, as lines of JSON or as texts with an empty line between, and

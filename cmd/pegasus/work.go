@@ -11,11 +11,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/show"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/internal/worksim"
 	"github.com/gopegasus/pegasus/monitor"
+	"github.com/gopegasus/pegasus/synchronizer"
 )
 
 const workHelp = `work is about the tasks that the members of a group share.
@@ -168,29 +168,16 @@ func newWorkStatus() *cobra.Command {
 
 // spacesOf asks the members of each synchronizer's group.
 func spacesOf(cmd *cobra.Command, f *liveFlags) (spaces []*show.Space, err error) {
-	ctx := cmd.Context()
-	l, err := f.open(ctx, cmd.ErrOrStderr(), bus.Options{})
-	if err != nil {
-		return nil, err
-	}
-	defer l.close() //nolint:errcheck // All answers are there.
-	all, err := l.who(ctx)
-	if err != nil {
-		return nil, fail(err)
-	}
-	var errs []error
-	for _, p := range all {
+	errs := f.each(cmd, func(ctx context.Context, l *live, p synchronizer.Presence) error {
 		var status monitor.Status
 		if err := l.asker.Ask(ctx, p, wire.VerbStatus, "", &status); err != nil {
-			errs = append(errs, err)
-			continue
+			return err
 		}
 		reports, silent, err := l.asker.Space(ctx, &status)
-		if err != nil {
-			errs = append(errs, err)
-			continue
+		if err == nil {
+			spaces = append(spaces, &show.Space{Synchronizer: status.Synchronizer, Group: status.Group, Epoch: status.Epoch, Members: reports, Silent: silent})
 		}
-		spaces = append(spaces, &show.Space{Synchronizer: status.Synchronizer, Group: status.Group, Epoch: status.Epoch, Members: reports, Silent: silent})
-	}
-	return spaces, fail(errors.Join(errs...))
+		return err
+	})
+	return spaces, errors.Join(errs...)
 }

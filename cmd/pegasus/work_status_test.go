@@ -21,7 +21,7 @@ func TestWorkStatus(t *testing.T) {
 	p := launch(t, "run", file)
 	url := p.url()
 	code, _, stderr := execute(t, "work", "status")
-	if want := `pegasus: synchronizer "gsync": none of the 0 members of group "solvers" answers how its tasks stand: add a section work to the configuration, and have the programs open the space`; code != exitFailure || !containsAll(stderr, []string{want}) {
+	if want := `pegasus: synchronizer "gsync": group "solvers" has no members, so it has no tasks: start its programs`; code != exitFailure || !containsAll(stderr, []string{want}) {
 		t.Errorf("nobody is there: exit %d, %s\nwant %s", code, stderr, want)
 	}
 	member := func(name string) *agent.Member {

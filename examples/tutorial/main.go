@@ -47,7 +47,9 @@ func main() {
 		log.Fatal(err)
 	}
 	fmt.Printf("%s is released by %s\n", name, canceled.Predicate)
-	must(0, m.Leave(context.Background())) // Leaving ends the epoch, so it waits until the others have been told.
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	must(0, m.Leave(ctx)) // Leaving ends the epoch, so it waits until the others have been told.
 }
 
 func must[T any](v T, err error) T {

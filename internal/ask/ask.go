@@ -106,7 +106,17 @@ func (a *Asker) Ask(ctx context.Context, p synchronizer.Presence, verb wire.Verb
 func (a *Asker) Space(ctx context.Context, status *monitor.Status) (answers []*workcore.Report, silent []string, err error) {
 	subjects := wire.Subjects{Tenant: a.Tenant, Group: status.Group}
 	var mu sync.Mutex
-	reports, news := map[string]*workcore.Report{}, make(chan struct{}, 1)
+	reports, all := map[string]*workcore.Report{}, make(chan struct{})
+	var members []string
+	missing := map[string]bool{}
+	for i := range status.Members {
+		if m := &status.Members[i]; slices.Contains([]monitor.Standing{monitor.Taking, monitor.Ready, monitor.Mute}, m.Standing) {
+			members, missing[m.Name] = append(members, m.Name), true
+		}
+	}
+	if len(members) == 0 {
+		return nil, nil, fmt.Errorf("synchronizer %q: group %q has no members, so it has no tasks: start its programs", status.Synchronizer, status.Group)
+	}
 	err = a.Bus.Subscribe(subjects.WorkTold("*"), bus.Limits{}, func(m bus.Message) {
 		r := &workcore.Report{}
 		name := m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]
@@ -114,26 +124,17 @@ func (a *Asker) Space(ctx context.Context, status *monitor.Status) (answers []*w
 			return // It is as if it had not answered.
 		}
 		mu.Lock()
+		defer mu.Unlock()
+		if !missing[name] {
+			return // Another one has asked too.
+		}
 		reports[name] = r
-		mu.Unlock()
-		select {
-		case news <- struct{}{}:
-		default:
+		if delete(missing, name); len(missing) == 0 {
+			close(all)
 		}
 	})
 	if err != nil {
 		return nil, nil, err
-	}
-	var members []string
-	for i := range status.Members {
-		if m := &status.Members[i]; slices.Contains([]monitor.Standing{monitor.Taking, monitor.Ready, monitor.Mute}, m.Standing) {
-			members = append(members, m.Name)
-		}
-	}
-	missing := func() (names []string) {
-		mu.Lock()
-		defer mu.Unlock()
-		return slices.DeleteFunc(slices.Clone(members), func(name string) bool { return reports[name] != nil })
 	}
 	if err := errors.Join(a.Bus.Flush(ctx), a.Bus.Publish(subjects.WorkAsk(), nil)); err != nil {
 		return nil, nil, err
@@ -141,9 +142,10 @@ func (a *Asker) Space(ctx context.Context, status *monitor.Status) (answers []*w
 	over, again := time.NewTimer(reportTime), time.NewTimer(reportTime/3)
 	defer over.Stop()
 	defer again.Stop()
-	for waits := true; waits && len(missing()) > 0; {
+	for waits := true; waits; {
 		select {
-		case <-news:
+		case <-all:
+			waits = false
 		case <-again.C: // A message may have been lost.
 			_ = a.Bus.Publish(subjects.WorkAsk(), nil)
 		case <-over.C:
@@ -152,12 +154,14 @@ func (a *Asker) Space(ctx context.Context, status *monitor.Status) (answers []*w
 			return nil, nil, context.Cause(ctx)
 		}
 	}
-	silent = append([]string{}, missing()...)
 	mu.Lock()
 	defer mu.Unlock()
+	silent = []string{}
 	for _, name := range members {
 		if r := reports[name]; r != nil {
 			answers = append(answers, r)
+		} else {
+			silent = append(silent, name)
 		}
 	}
 	if len(answers) == 0 {

@@ -1,5 +1,11 @@
-// Package nearest finds the name that somebody meant who wrote another one.
+// Package nearest helps to name things in messages: it finds the name that was meant by a misspelled one, and lists
+// names.
 package nearest
+
+import (
+	"fmt"
+	"strings"
+)
 
 // Name returns the known name that a misspelled one most likely means, or
 // "" if none is near: at most a third of its characters may differ, where two
@@ -12,6 +18,18 @@ func Name(name string, known []string) string {
 		}
 	}
 	return best
+}
+
+// List lists the first of some names, and says how many more there are; "none" if there are none.
+func List(names []string, most int) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	text := strings.Join(names[:min(len(names), most)], ", ")
+	if more := len(names) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // distance is the optimal string alignment distance, or limit where it is not

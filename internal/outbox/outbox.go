@@ -124,8 +124,11 @@ func New() *Outbox { return &Outbox{due: clocksync.MinInstant, owedAt: clocksync
 func (o *Outbox) Len() int { return len(o.letters) }
 
 // Untold is how many signals of predicates to others than that member may not have reached their targets
-// yet, of decisions up to a number.
+// yet, of decisions up to a number; 0: of none.
 func (o *Outbox) Untold(decision uint64, member string) int {
+	if decision == 0 { // As in nearly every hello.
+		return 0
+	}
 	n := 0
 	for _, p := range o.letters {
 		if p.Owner == Rule && !p.waiting && p.Signal.Decision.Number <= decision && (p.Group != "" || p.Signal.Target != member) {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
+	"github.com/gopegasus/pegasus/internal/nearest"
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
@@ -32,12 +32,17 @@ type Kept struct {
 
 // Note notes the regions that a member of a group is in.
 func (s *Set) Note(group string, regions []wire.Region) {
+	if len(regions) == 0 {
+		return
+	}
+	k := s.of(group)
 	for i := range regions {
-		s.add(group, regions[i].Name)
+		k.add(regions[i].Name)
 	}
 }
 
-func (s *Set) add(group, name string) {
+// of are the regions of a group, to be added to.
+func (s *Set) of(group string) *Kept {
 	k := s.groups[group]
 	if k == nil {
 		k = &Kept{Group: group}
@@ -46,6 +51,10 @@ func (s *Set) add(group, name string) {
 		}
 		s.groups[group] = k
 	}
+	return k
+}
+
+func (k *Kept) add(name string) {
 	i, known := slices.BinarySearch(k.Names, name)
 	switch {
 	case known:
@@ -73,19 +82,7 @@ func (s *Set) Lacks(group, region string) string {
 	if group != "" {
 		of = fmt.Sprintf(" of group %q", group)
 	}
-	return fmt.Sprintf("no member%s has ever reported region %q; members have reported: %s", of, region, listed(k.Names))
-}
-
-// listed is the first of some names, and how many more there are.
-func listed(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
-	text := strings.Join(names[:min(len(names), maxListed)], ", ")
-	if more := len(names) - maxListed; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
+	return fmt.Sprintf("no member%s has ever reported region %q; members have reported: %s", of, region, nearest.List(k.Names, maxListed))
 }
 
 // Kept lists what the set has, by group.
@@ -102,15 +99,14 @@ func (s *Set) Kept() []Kept {
 // Inherit adds what another set has of the groups that are wanted.
 func (s *Set) Inherit(list []Kept, wanted func(group string) bool) {
 	for _, k := range list {
-		if !wanted(k.Group) {
+		if !wanted(k.Group) || len(k.Names) == 0 {
 			continue
 		}
+		mine := s.of(k.Group)
 		for _, name := range k.Names {
-			s.add(k.Group, name)
+			mine.add(name)
 		}
-		if mine := s.groups[k.Group]; mine != nil {
-			mine.More = mine.More || k.More
-		}
+		mine.More = mine.More || k.More
 	}
 }
 

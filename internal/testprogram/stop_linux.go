@@ -2,6 +2,7 @@ package testprogram
 
 import (
 	"bytes"
+	"encoding/json"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -10,12 +11,27 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/gopegasus/pegasus/internal/testcount"
 )
 
-// Stopped runs the program with arguments, stops one of its child processes at a random time within
-// a second of their start, lets it continue after twice as long as others wait for it, and returns what
-// the program has printed. It fails if the program does.
-func Stopped(tb testing.TB, seed uint64, args ...string) []byte {
+// TestStopped runs the program with arguments, as often as PEGASUS_STOPS says, and stops one of its child processes
+// each time, for longer than the others wait for it. The program has to print an object of JSON with the result, and
+// nothing lost.
+func TestStopped(t *testing.T, result int64, args ...string) {
+	t.Helper()
+	for seed := range uint64(testcount.Of(t, "STOPS", 1)) { //nolint:gosec // Above 0.
+		out := stopped(t, seed, args...)
+		var got struct{ Result, Lost int64 }
+		if err := json.Unmarshal(out, &got); err != nil || got.Lost != 0 || got.Result != result {
+			t.Errorf("seed %d: %v: %s", seed, err, out)
+		}
+	}
+}
+
+// stopped runs the program, stops a child at a random time within a second of the first one's start, lets it
+// continue after a second, and returns what the program has printed.
+func stopped(tb testing.TB, seed uint64, args ...string) []byte {
 	tb.Helper()
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // It is to be repeatable.
 	cmd := Command(tb, args...)

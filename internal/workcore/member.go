@@ -426,7 +426,7 @@ func (m *Member) give(to Peer, demand uint64, n int, others []Parted, out *Outpu
 // takeParcel takes what answers an open demand. Another parcel is a copy or too late: its leases
 // stay away, and their accounts put the tasks again.
 func (m *Member) takeParcel(now clocksync.Instant, p *Parcel) {
-	if !m.settleDemand(now, p.Demand, len(p.Leases) > 0) {
+	if !m.settleDemand(now, p.Demand, len(p.Leases) > 0) || len(p.Leases) == 0 {
 		return
 	}
 	here := map[leaseID]bool{} // What is here already. A parcel may hold some thousand leases.
