@@ -78,7 +78,7 @@ func (w *world) through(name string) *proxy {
 }
 
 // TestLateSignals lets what the leader sends arrive when another one leads: members that have
-// accepted the later term refuse its signals.
+// accepted the later term ignore it, and refuse the signals in it.
 func TestLateSignals(t *testing.T) {
 	t.Parallel()
 	n := often(t, 2, 100)
@@ -102,7 +102,7 @@ func TestLateSignals(t *testing.T) {
 		w.until("the barrier to open", func() bool { return w.opened(healed) })
 	}
 	p.took("states keep still: what is true is shown", "", w.quiesce(healed))
-	p.judged(t, w, append(everything, "signals refused by members, old-epoch")...)
+	p.judged(t, w, append(everything, "messages of an older term")...)
 }
 
 // noticed is when a process said that the server is away; 0 if it did not since.
