@@ -875,11 +875,6 @@ func TestSpaceMutants(t *testing.T) {
 				}
 			}
 		},
-		"idle without a look at tasks that wait for others": func(w *space) {
-			w.after = func(n *node) {
-				n.out.Told.Idle = n.out.Told.Open == n.out.Told.Blocked && n.out.Told.Queued == 0 && n.out.Told.Running == 0 && len(n.machine.records) == 0
-			}
-		},
 		"a strategy whose moves do not end": func(w *space) {
 			w.strategy = func() local.Local { return greedy{} }
 		},
