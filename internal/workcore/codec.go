@@ -30,8 +30,8 @@ const (
 // Append appends the encoded frame to dst. The frame must have passed [Frame.Check]: what a member
 // sends has.
 func (f *Frame) Append(dst []byte) []byte {
-	c := coder{writing: true, form: f.form()}
-	c.buf = append(dst, c.form, f.part())
+	form := f.form()
+	c := coder{buf: append(dst, form, f.part()), writing: true, form: form}
 	c.frame(f)
 	return c.buf
 }

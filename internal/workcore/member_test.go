@@ -435,7 +435,7 @@ func (w *space) program(n *node) {
 		w.number += count
 		w.step(n, &Input{Kind: InPut, Task: &task, Key: float64(w.IntN(3))})
 		if kind == "one" && !w.calm {
-			w.maybeCancel(n, id, w.number-count, w.number)
+			w.maybeCancel(n, id, w.number-count)
 		}
 	case !n.told.Settled:
 		w.step(n, &Input{Kind: InSettled, Settled: true})
@@ -443,7 +443,7 @@ func (w *space) program(n *node) {
 }
 
 // maybeCancel cancels a task that was just put, perhaps. None of its numbers may count then.
-func (w *space) maybeCancel(n *node, id string, low, high uint64) {
+func (w *space) maybeCancel(n *node, id string, low uint64) {
 	if w.IntN(20) > 0 {
 		return
 	}
