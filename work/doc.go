@@ -39,6 +39,11 @@
 //	err = s.Put(ctx, "search", root)
 //	total, err := work.Total[int64](ctx, s, "search")
 //
+// # Tasks in an order
+//
+// A task with the option [After] runs once the tasks are done that it names, with all parts of bags. If one
+// of these fails, it fails without a run.
+//
 // # What counts
 //
 // The member that puts a task keeps its account. A task runs at least once, and is recorded once: its

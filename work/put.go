@@ -36,12 +36,29 @@ func Weight(w float64) PutOption {
 	}
 }
 
+// After has a task run after others: once they are done, with all parts of those that are bags. If one of them
+// fails for good, is poisoned or cancelled, the task fails as well, and its [*TaskError] names that one. A
+// task may run after 64 others at most. They are tasks of the same member and phase: those that it has put,
+// and those that functions of its tasks have put. What the functions of these others put is not waited for,
+// unless it is named as well.
+//
+// A task that was not put yet is waited for. If it never comes, the phase does not end; `pegasus work
+// status` tells how many tasks wait, and for how many IDs that no task has. A put that closes a circle is
+// refused; if a function closes one, the last of the tasks that it has put fails.
+func After(ids ...string) PutOption {
+	return func(t *workcore.Task) error {
+		t.After = append(t.After, ids...)
+		return nil
+	}
+}
+
 // Put puts a task for the function of that name, with an argument of the function's type. Any member
 // may run it; this one keeps its account, and gets its result.
 //
 // With the context of a function that a space runs, the task is put with the record of that function:
 // if the function fails or runs again elsewhere, nothing was put. Otherwise Put returns once the task
-// is in the account, and waits while as many tasks of this member are open as the key open allows.
+// is in the account, and waits while as many tasks of this member are open as the key open allows. It
+// returns an error instead if all of these wait for tasks that were not put ([After]).
 func (s *Space) Put(ctx context.Context, name string, arg any, options ...PutOption) error {
 	f := s.functions[name]
 	if f == nil {
@@ -86,10 +103,20 @@ func (s *Space) Put(ctx context.Context, name string, arg any, options ...PutOpt
 				return nil
 			}
 		}
-		if err := s.wait(ctx, &waiter{ready: func() bool { return s.out.Told.Open < s.section.Open }}); err != nil {
+		if s.outOfReach() {
+			return fmt.Errorf("work: put task %q: all %d tasks that are open wait for tasks that were not put, and the key open allows no more: put tasks before those that run after them, or raise open", t.ID, s.out.Told.Open)
+		}
+		if err := s.wait(ctx, &waiter{ready: func() bool { return s.out.Told.Open < s.section.Open || s.outOfReach() }}); err != nil {
 			return fmt.Errorf("work: put task %q: %d tasks are open, as many as the key open allows: %w", t.ID, s.section.Open, err)
 		}
 	}
+}
+
+// outOfReach reports whether no open task can end before another one is put. Circles are refused, so some
+// of them wait for an ID that no task has. The lock is held.
+func (s *Space) outOfReach() bool {
+	t := &s.out.Told
+	return t.Blocked > 0 && t.Blocked == t.Open
 }
 
 // key is the key by which a task is sorted.

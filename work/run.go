@@ -323,7 +323,7 @@ func (r *run) yield() error {
 		if err != nil {
 			return err
 		}
-		if err := r.child(&workcore.Task{ID: r.space.ids.next(r.id), Func: r.name, Body: part}, 0); err != nil {
+		if err := r.child(&workcore.Task{ID: r.space.ids.next(r.id), Func: r.name, Body: part, Part: true}, 0); err != nil {
 			return err
 		}
 		if rest, err = r.bag.rest(); err != nil {

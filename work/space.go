@@ -499,7 +499,7 @@ func (s *Space) Drain(ctx context.Context) error {
 	}
 	if err := s.wait(ctx, &waiter{settles: true, ready: func() bool { return s.out.Told.Drained }}); err != nil {
 		t := s.out.Told
-		return fmt.Errorf("work: drain: %d tasks run here and %d that were put here are open: %w", t.Running, t.Open, err)
+		return fmt.Errorf("work: drain: %d tasks run here and %d that were put here are open, %d of them wait for others: %w", t.Running, t.Open, t.Blocked, err)
 	}
 	return nil
 }

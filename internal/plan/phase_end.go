@@ -66,7 +66,7 @@ func tasksText(value func(field string) scgs.Value) string {
 		}
 	}
 	if len(parts) == 0 {
-		return "it has tasks, or tasks that it has put are open: pegasus work status counts them"
+		return "it has tasks, or tasks that it has put are open: pegasus work status counts them, and those that wait for others"
 	}
 	return "tasks: " + strings.Join(parts, ", ")
 }

@@ -20,15 +20,15 @@ type Space struct {
 // SpaceText is a space for people.
 func SpaceText(s *Space) string {
 	var b strings.Builder
-	open, queued, running := 0, 0, 0
+	open, blocked, queued, running := 0, 0, 0, 0
 	for _, m := range s.Members {
-		open, queued, running = open+m.Open, queued+m.Queued, running+m.Running
+		open, blocked, queued, running = open+m.Open, blocked+m.Blocked, queued+m.Queued, running+m.Running
 	}
-	writeLine(&b, "%s: group %s, epoch %d; %s open, %d queued, %d running", s.Synchronizer, s.Group, s.Epoch, Count(open, "task"), queued, running)
-	rows := [][]string{{"MEMBER", "PHASE", "PROGRAM", "OPEN", "QUEUED", "RUNNING", "STUCK", "PUT", "GIVEN", "TAKEN", "REDONE", "HOLDS ITS TASKS"}}
+	writeLine(&b, "%s: group %s, epoch %d; %s open, %d blocked, %d queued, %d running", s.Synchronizer, s.Group, s.Epoch, Count(open, "task"), blocked, queued, running)
+	rows := [][]string{{"MEMBER", "PHASE", "PROGRAM", "OPEN", "BLOCKED", "QUEUED", "RUNNING", "STUCK", "PUT", "GIVEN", "TAKEN", "REDONE", "HOLDS ITS TASKS"}}
 	for _, m := range s.Members {
 		rows = append(rows, []string{
-			m.Member, strconv.FormatUint(m.Phase, 10), programText(m), strconv.Itoa(m.Open), strconv.Itoa(m.Queued), fmt.Sprintf("%d of %d", m.Running, m.Slots),
+			m.Member, strconv.FormatUint(m.Phase, 10), programText(m), strconv.Itoa(m.Open), blockedText(m), strconv.Itoa(m.Queued), fmt.Sprintf("%d of %d", m.Running, m.Slots),
 			strconv.Itoa(m.Stuck), strconv.FormatUint(m.Put, 10), strconv.FormatUint(m.Given, 10), strconv.FormatUint(m.Moved, 10), strconv.FormatUint(m.Redone, 10), holdersText(m.Holders),
 		})
 	}
@@ -42,6 +42,14 @@ func SpaceText(s *Space) string {
 		}
 	}
 	return b.String()
+}
+
+// blockedText counts the tasks that wait for others, and the IDs that were not put.
+func blockedText(m *workcore.Report) string {
+	if m.Missing == 0 {
+		return strconv.Itoa(m.Blocked)
+	}
+	return fmt.Sprintf("%d, %s not put", m.Blocked, Count(m.Missing, "ID"))
 }
 
 // programText is what the program of a member does, as far as the end of the phase waits for it.

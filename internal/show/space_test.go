@@ -11,18 +11,18 @@ func TestSpaceText(t *testing.T) {
 	got := show.SpaceText(&show.Space{
 		Synchronizer: "gsync", Group: "solvers", Epoch: 3, Silent: []string{"w4"},
 		Members: []*workcore.Report{
-			{Member: "w1", Phase: 2, Awaits: true, Settled: true, Slots: 2, Open: 12, Queued: 3, Running: 2, Put: 100, Given: 40, Redone: 1, Dropped: 1, Holders: []workcore.Holding{
+			{Member: "w1", Phase: 2, Awaits: true, Settled: true, Slots: 2, Open: 14, Blocked: 2, Missing: 1, Queued: 3, Running: 2, Put: 100, Given: 40, Redone: 1, Dropped: 1, Holders: []workcore.Holding{
 				{Member: "w1", Tasks: 2, Runs: 2}, {Member: "w2\x1b[2J", Tasks: 7},
 			}},
 			{Member: "w2", Phase: 2, Settled: true, Slots: 1, Queued: 6, Running: 1, Moved: 40, Stuck: 1},
 			{Member: "w3", Phase: 2, Slots: 1},
 		},
 	})
-	const want = `gsync: group solvers, epoch 3; 12 tasks open, 9 queued, 3 running
-MEMBER  PHASE  PROGRAM            OPEN  QUEUED  RUNNING  STUCK  PUT  GIVEN  TAKEN  REDONE  HOLDS ITS TASKS
-w1      2      waits for the end  12    3       2 of 2   0      100  40     0      1       w1 2 (2 run), w2�[2J 7
-w2      2      serves             0     6       1 of 1   1      0    0      40     0       -
-w3      2      may put tasks      0     0       0 of 1   0      0    0      0      0       -
+	const want = `gsync: group solvers, epoch 3; 14 tasks open, 2 blocked, 9 queued, 3 running
+MEMBER  PHASE  PROGRAM            OPEN  BLOCKED          QUEUED  RUNNING  STUCK  PUT  GIVEN  TAKEN  REDONE  HOLDS ITS TASKS
+w1      2      waits for the end  14    2, 1 ID not put  3       2 of 2   0      100  40     0      1       w1 2 (2 run), w2�[2J 7
+w2      2      serves             0     0                6       1 of 1   1      0    0      40     0       -
+w3      2      may put tasks      0     0                0       0 of 1   0      0    0      0      0       -
 w4: no answer: it has not opened the space, or cannot be reached; pegasus why end says whether the phase waits for it
 w1: 1 message to others found the queue full; what matters is sent again
 `

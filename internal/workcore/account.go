@@ -15,6 +15,14 @@ type Account struct {
 	over   map[string]Fate  // of the tasks of the phase that are not open any more
 	counts Counts
 	added  []*open // by the last entry, in its order; nil: that task was not added
+	ready  []*open // tasks that may run since the last entry
+
+	// Of tasks that run after others. A task without After and without parts has no share in it.
+	awaited map[string]*awaited // by the ID that is waited for
+	wholes  map[string]*whole   // by the ID of the task that was put, while a task of it is open
+	blocked int                 // tasks that wait
+	missing int                 // keys of awaited that no task has
+	doomed  []doom              // tasks that wait for one that has failed; the owner of the log ends them
 }
 
 // open is a task that is not done.
@@ -22,11 +30,15 @@ type open struct {
 	task  Task   // as it was put; Body is what is left
 	last  uint64 // the sequence of its last record that counted; 0: none
 	lease leased // of a Store
+	needs int    // tasks that it waits for
+	whole *whole // that it is of; nil: it has no parts and is none
 }
 
-// Counts are the figures of an account, over all phases but for Open.
+// Counts are the figures of an account, over all phases but for Open, Blocked and Missing.
 type Counts struct {
 	Open     int    // tasks that are not done
+	Blocked  int    // of them, those that wait for other tasks
+	Missing  int    // IDs that tasks wait for and that no task has
 	Put      uint64 // tasks that counted, with children
 	Records  uint64 // that counted
 	Done     uint64 // tasks
@@ -44,7 +56,7 @@ const (
 	Counted   Outcome = iota // it counts
 	Again                    // the task was put before, and nothing changes: it is the same, or has a record already
 	Stale                    // another record came first
-	Closed                   // its task is not open: it is done, or was never put
+	Closed                   // its task is not open: it is done, was never put, or waits for others
 	PhaseOver                // its phase is over, or has not begun
 	Taken                    // another task has the ID
 	NotEmpty                 // tasks are open, so the phase does not end here
@@ -62,7 +74,7 @@ func (o Outcome) String() string {
 
 // NewAccount returns the account of an empty log, in phase 1.
 func NewAccount() *Account {
-	return &Account{phase: 1, open: map[string]*open{}, over: map[string]Fate{}}
+	return &Account{phase: 1, open: map[string]*open{}, over: map[string]Fate{}, awaited: map[string]*awaited{}, wholes: map[string]*whole{}}
 }
 
 // Phase is the phase that the account is in, from 1.
@@ -74,7 +86,7 @@ func (a *Account) Seq() uint64 { return a.seq }
 // Counts are the figures so far.
 func (a *Account) Counts() Counts {
 	c := a.counts
-	c.Open = len(a.open)
+	c.Open, c.Blocked, c.Missing = len(a.open), a.blocked, a.missing
 	return c
 }
 
@@ -87,11 +99,12 @@ func (a *Account) Put(seq, phase uint64, t *Task) Outcome {
 		a.counts.Void++
 		return PhaseOver
 	}
-	a.added = a.added[:0]
-	return a.add(t)
+	a.added, a.ready = a.added[:0], a.ready[:0]
+	return a.add(t, nil)
 }
 
-func (a *Account) add(t *Task) Outcome {
+// add adds a task that is put by a record of another one, or by a put: of is nil then.
+func (a *Account) add(t *Task, of *open) Outcome {
 	a.added = append(a.added, nil)
 	if o := a.open[t.ID]; o != nil {
 		if o.last > 0 || o.task.same(t) {
@@ -106,10 +119,22 @@ func (a *Account) add(t *Task) Outcome {
 	o := &open{task: *t}
 	a.open[t.ID], a.added[len(a.added)-1] = o, o
 	a.counts.Put++
+	if t.Part && of != nil {
+		a.join(of, o)
+	}
+	if len(t.After) > 0 {
+		a.block(o)
+	}
+	if a.awaited[t.ID] != nil {
+		a.missing--
+	}
+	if o.needs == 0 {
+		a.ready = append(a.ready, o)
+	}
 	return Counted
 }
 
-// Record takes a record in a phase.
+// Record takes a record in a phase. A task that waits for others has only a record of the fate Failed.
 func (a *Account) Record(seq, phase uint64, r *Record) Outcome {
 	if !a.next(seq) {
 		return Old
@@ -120,7 +145,7 @@ func (a *Account) Record(seq, phase uint64, r *Record) Outcome {
 	}
 	o := a.open[r.ID]
 	switch {
-	case o == nil:
+	case o == nil, o.needs > 0 && r.Fate != Failed:
 		a.counts.Stale++
 		return Closed
 	case o.last != r.On:
@@ -129,14 +154,15 @@ func (a *Account) Record(seq, phase uint64, r *Record) Outcome {
 	}
 	a.counts.Records++
 	o.last, o.task.Body = seq, r.Rest
+	a.added, a.ready = a.added[:0], a.ready[:0]
+	for i := range r.Children { // Before the task is over: its parts are not, and who waits for it waits for them.
+		a.add(&r.Children[i], o)
+	}
 	if r.Fate != Kept {
 		delete(a.open, r.ID)
 		a.over[r.ID] = r.Fate
 		*a.counts.of(r.Fate)++
-	}
-	a.added = a.added[:0]
-	for i := range r.Children {
-		a.add(&r.Children[i])
+		a.finish(o, r.Fate)
 	}
 	return Counted
 }

@@ -5,10 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
-// form is the first byte of each encoded frame. It changes with the layout.
-const form = 1
+// The first byte of each encoded frame is the form of its layout. A frame with a task that has After or
+// Part has the form of tasks that wait, and every other one the first form.
+const (
+	formFirst = 1
+	formWaits = 2
+)
 
 // MaxFrame is how many bytes an encoded frame has at most.
 const MaxFrame = 62 << 10
@@ -25,7 +30,8 @@ const (
 // Append appends the encoded frame to dst. The frame must have passed [Frame.Check]: what a member
 // sends has.
 func (f *Frame) Append(dst []byte) []byte {
-	c := coder{buf: append(dst, form, f.part()), writing: true}
+	form := f.form()
+	c := coder{buf: append(dst, form, f.part()), writing: true, form: form}
 	c.frame(f)
 	return c.buf
 }
@@ -36,8 +42,8 @@ func ReadFrame(data []byte) (*Frame, error) {
 	if len(data) < 2 || len(data) > MaxFrame {
 		return nil, fmt.Errorf("frame: it has %d bytes: 2 to %d are allowed", len(data), MaxFrame)
 	}
-	if data[0] != form {
-		return nil, fmt.Errorf("frame: it has the form %d, and this program reads %d: let all members of the space run the same version", data[0], form)
+	if data[0] != formFirst && data[0] != formWaits {
+		return nil, fmt.Errorf("frame: it has the form %d, and this program reads %d and %d: let all members of the space run the same version", data[0], formFirst, formWaits)
 	}
 	f := &Frame{}
 	switch data[1] {
@@ -54,7 +60,7 @@ func ReadFrame(data []byte) (*Frame, error) {
 	default:
 		return nil, fmt.Errorf("frame: there is no part %d", data[1])
 	}
-	c := coder{buf: data[2:]}
+	c := coder{buf: data[2:], form: data[0]}
 	c.frame(f)
 	if c.err == nil && len(c.buf) > 0 {
 		c.err = fmt.Errorf("%d bytes are left over", len(c.buf))
@@ -63,6 +69,14 @@ func ReadFrame(data []byte) (*Frame, error) {
 		return nil, fmt.Errorf("frame: %w", c.err)
 	}
 	return f, f.Check()
+}
+
+// form is the first form that has all of the frame.
+func (f *Frame) form() byte {
+	if f.Step != nil && slices.ContainsFunc(f.Step.Record.Children, func(t Task) bool { return t.Part || len(t.After) > 0 }) {
+		return formWaits
+	}
+	return formFirst
 }
 
 func (f *Frame) part() byte {
@@ -85,6 +99,7 @@ func (f *Frame) part() byte {
 type coder struct {
 	buf     []byte // all that was written, or what is left to read
 	writing bool
+	form    byte
 	err     error
 }
 
@@ -152,7 +167,21 @@ func (c *coder) task(t *Task) {
 	c.text(&t.ID)
 	c.text(&t.Func)
 	c.bytes(&t.Body)
-	c.float(&t.Weight)
+	if c.float(&t.Weight); c.form < formWaits {
+		return
+	}
+	n := uint64(len(t.After))
+	if c.uint(&n); n > MaxAfter { // Before anything is allocated for it.
+		c.fail(fmt.Errorf("a task runs after %d tasks, and at most %d are allowed", n, MaxAfter))
+		return
+	}
+	if !c.writing && n > 0 && c.err == nil {
+		t.After = make([]string, n)
+	}
+	for i := range t.After {
+		c.text(&t.After[i])
+	}
+	c.bool(&t.Part)
 }
 
 func (c *coder) peer(p *Peer) {

@@ -24,6 +24,9 @@ func frames() []workcore.Frame {
 			Keys:   []float64{3}, Try: 1, For: workcore.Peer{Name: "d", Life: 8}, Demand: 11,
 		}},
 		{Step: &workcore.Step{Record: workcore.Record{ID: "a/1", Fate: workcore.Failed, Error: "no"}}},
+		{Step: &workcore.Step{Record: workcore.Record{ID: "a/1", On: 4, Rest: []byte("left"), Children: []workcore.Task{
+			{ID: "a/3", Func: "f", After: []string{"a/1", "later"}}, task, {ID: "a/4", Func: "f", Part: true},
+		}}}},
 		{Verdict: &workcore.Verdict{ID: "a/1", On: 4, Failed: true, Try: 1, Outcome: workcore.Stale, Seq: 12}},
 		{Holds: &workcore.Holds{Number: 3, Settled: 2, Load: 1.5, Open: 10, List: []workcore.Held{{ID: "q", On: 1, Runs: true}, {ID: "p", Passed: true}}}},
 	}
@@ -52,12 +55,12 @@ func TestRefusedFrames(t *testing.T) {
 	demand := frames()[0]
 	good := demand.Append(nil)
 	for text, data := range map[string][]byte{
-		"frame: it has 0 bytes: 2 to 63488 are allowed":      nil,
-		"frame: it has 63489 bytes: 2 to 63488 are allowed":  make([]byte, workcore.MaxFrame+1),
-		"frame: it has the form 9, and this program reads 1": append([]byte{9}, good[1:]...),
-		"frame: there is no part 0":                          {1, 0},
-		"frame: 1 bytes are left over":                       append(slices.Clip(good), 0),
-		"frame: it ends too early":                           good[:len(good)-1],
+		"frame: it has 0 bytes: 2 to 63488 are allowed":            nil,
+		"frame: it has 63489 bytes: 2 to 63488 are allowed":        make([]byte, workcore.MaxFrame+1),
+		"frame: it has the form 9, and this program reads 1 and 2": append([]byte{9}, good[1:]...),
+		"frame: there is no part 0":                                {1, 0},
+		"frame: 1 bytes are left over":                             append(slices.Clip(good), 0),
+		"frame: it ends too early":                                 good[:len(good)-1],
 	} {
 		if _, err := workcore.ReadFrame(data); err == nil || !strings.HasPrefix(err.Error(), text) {
 			t.Errorf("%v: %v; want %s", data[:min(8, len(data))], err, text)

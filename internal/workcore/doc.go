@@ -20,6 +20,15 @@
 // given away is a child. So the open tasks always cover all that is not done, as in a
 // branch-and-bound search the open subtrees do.
 //
+// # Tasks that run after others
+//
+// A task may name tasks of its account that it runs after. It is open and waits in its account, so it is
+// neither handed out nor recorded, until all of these are done, with the parts that were split off them. If
+// one of them fails, the [Store] records that it fails too. The account keeps the IDs of all tasks of the
+// phase, so it knows which are over; it forgets them at the end of the phase. An ID that it does not know is
+// waited for: the phase does not end before it comes. A put that closes a circle is refused, and a child that
+// closes one fails.
+//
 // # The end
 //
 // A phase ends by an entry that counts only if no task is open at its place in the log. What is put

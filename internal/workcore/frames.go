@@ -135,6 +135,9 @@ func (p *Parcel) check() error {
 		if err := l.Lease.Task.Check(); err != nil {
 			return err
 		}
+		if t := &l.Lease.Task; t.Part || len(t.After) > 0 {
+			return fmt.Errorf("the lease of task %q says what it runs after: a task that waits stays in its account", t.ID)
+		}
 		if l.Account.Name == "" || len(l.Account.Name) > MaxName || math.IsNaN(l.Lease.Key) || l.Lease.Try < 0 {
 			return fmt.Errorf("the lease of task %q has the account %.40q, the key %v and %d failed runs", l.Lease.Task.ID, l.Account.Name, l.Lease.Key, l.Lease.Try)
 		}
@@ -149,7 +152,13 @@ func (p *Parcel) check() error {
 // bytes is an upper bound for what a lease takes in a frame.
 func (l *Parted) bytes() int { return l.Lease.Task.bytes() + len(l.Account.Name) + 40 }
 
-func (t *Task) bytes() int { return len(t.ID) + len(t.Func) + len(t.Body) + 24 }
+func (t *Task) bytes() int {
+	n := len(t.ID) + len(t.Func) + len(t.Body) + 24
+	for _, id := range t.After {
+		n += len(id) + 2
+	}
+	return n
+}
 
 func (s *Step) check() error {
 	r := &s.Record

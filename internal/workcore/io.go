@@ -123,6 +123,8 @@ type Told struct {
 	Queued  int    // tasks that wait here
 	Running int    // tasks that run here
 	Open    int    // tasks that it has put and that are not done
+	Blocked int    // of them, those that wait for other tasks
+	Missing int    // IDs that those wait for and that no task has
 	Drained bool   // it was told to drain, and no task is here, nor is one open that it has put
 	Moved   uint64 // tasks and parts of bags that came here from other members
 	Given   uint64 // how often a task of its account came to another member

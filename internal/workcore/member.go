@@ -788,8 +788,9 @@ func (m *Member) Holdings() []Holding {
 func (m *Member) Counts() Counts { return m.store.account.Counts() }
 
 func (m *Member) tell() Told {
+	c := m.Counts()
 	t := Told{
-		Settled: m.settled, Phase: m.phase, Queued: m.store.Waiting() + len(m.waiting), Open: m.store.account.Counts().Open,
+		Settled: m.settled, Phase: m.phase, Queued: m.store.Waiting() + len(m.waiting), Open: c.Open, Blocked: c.Blocked, Missing: c.Missing,
 		Moved: m.moved, Given: m.store.given, Redone: m.store.redone, Drained: m.drains,
 	}
 	for i := range m.slots {

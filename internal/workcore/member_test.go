@@ -36,6 +36,8 @@ type node struct {
 	drains  bool              // it was told to drain
 	dead    bool              // it is gone, and perhaps not yet dropped
 	puts    int               // tasks that its program is yet to put in this phase
+	first   int               // of them at its begin
+	later   int               // the number of a task that others wait for and that is yet to be put; -1: none
 	phase   uint64            // that the program is in
 	told    Told
 	lost    map[Peer]int
@@ -53,6 +55,16 @@ type work struct {
 	low, at, high      uint64
 	credit             float64
 	part               int
+}
+
+// program is what is known of a task that a program puts, by "peer phase ID"; the task may be put later.
+type program struct {
+	low, high uint64
+	kind      string
+	put       bool
+	fails     bool     // for good, or a task that it runs after does
+	after     []string // keys of programs
+	next      []string // those that run after it
 }
 
 // flight is a frame on its way.
@@ -83,6 +95,8 @@ type space struct {
 	inPhase                                                            map[uint64]uint64
 	counts                                                             map[uint64]int
 	failing                                                            map[string]bool // "peer phase ID" of tasks that have to fail
+	programs                                                           map[string]*program
+	waiting, waited                                                    int // tasks with After, and those of them that have begun
 	drops                                                              []drop
 	faults                                                             []string
 	loss                                                               float64
@@ -101,7 +115,7 @@ type space struct {
 
 func newSpace(seed uint64) *space {
 	w := &space{
-		Rand: rand.New(rand.NewPCG(seed, 2)), phase: 1, owner: map[uint64]Peer{}, inPhase: map[uint64]uint64{}, counts: map[uint64]int{}, failing: map[string]bool{},
+		Rand: rand.New(rand.NewPCG(seed, 2)), phase: 1, owner: map[uint64]Peer{}, inPhase: map[uint64]uint64{}, counts: map[uint64]int{}, failing: map[string]bool{}, programs: map[string]*program{},
 		alter: func(*Frame) bool { return true }, after: func(*node) {}, before: func(*node, *Input) {}, arrive: func(*node, *Frame) {},
 	}
 	w.loss = []float64{0, 0.02, 0.2}[w.IntN(3)]
@@ -136,6 +150,7 @@ func (w *space) begin(n *node, name string, life uint64) {
 	if n.puts = w.IntN(4) * w.IntN(8); w.IntN(5) == 0 {
 		n.puts = 70
 	}
+	n.first, n.later = n.puts, -1
 	w.roster = append(w.roster, n.peer)
 	w.newRoster()
 }
@@ -211,6 +226,7 @@ func (w *space) step(n *node, in *Input) {
 		if n.slots[r.Slot].runs {
 			w.fault("%v: slot %d runs two tasks", n.peer, r.Slot)
 		}
+		w.judgeBegin(n, &r)
 		n.slots[r.Slot] = work{runs: true, kind: r.Task.Func, try: n.machine.slots[r.Slot].Lease.Try, low: low, at: low, high: high}
 		if r.Task.Func == "bag" {
 			w.step(n, &Input{Kind: InItems, Slot: r.Slot, Items: int(high - low)}) //nolint:gosec // Small.
@@ -277,8 +293,85 @@ func (w *space) judge(n *node, results []Result) {
 	}
 }
 
+// judgeBegin: no task begins before those are done that it runs after, nor if one of them has failed.
+func (w *space) judgeBegin(n *node, r *Run) {
+	p := w.programs[key(r.Account, n.machine.phase, r.Task.ID)]
+	if p == nil || len(p.after) == 0 {
+		return
+	}
+	w.waited++
+	for _, of := range p.after {
+		before := w.programs[of]
+		if before == nil || !before.put || before.fails {
+			w.fault("%v: task %q begins, and %s has failed, or was not put", n.peer, r.Task.ID, of)
+			return
+		}
+		for k := before.low; k < before.high; k++ {
+			if w.counts[k] == 0 {
+				w.fault("%v: task %q begins, and number %d of %s is not recorded", n.peer, r.Task.ID, k, of)
+				return
+			}
+		}
+	}
+}
+
+func key(p Peer, phase uint64, id string) string { return fmt.Sprint(p, " ", phase, " ", id) }
+
+func (w *space) programOf(key string) *program {
+	if w.programs[key] == nil {
+		w.programs[key] = &program{}
+	}
+	return w.programs[key]
+}
+
+// doom notes that a task has to fail, and all that run after it.
+func (w *space) doom(n *node, id string) {
+	for list := []string{key(n.peer, n.phase, id)}; len(list) > 0; list = list[1:] {
+		p := w.programOf(list[0])
+		if p.fails {
+			continue
+		}
+		if p.fails = true; !p.put {
+			continue
+		}
+		if p.kind == "flaky" {
+			w.flaky--
+		}
+		for k := p.low; k < p.high; k++ {
+			w.owner[k] = Peer{} // None of its numbers may count.
+		}
+		w.failing[list[0]] = true
+		list = append(list, p.next...)
+	}
+}
+
+// drawAfter draws what a task runs after: tasks that were put, and some that come later.
+func (w *space) drawAfter(n *node, id string, after *Task) {
+	if n.first == 0 || w.IntN(3) > 0 {
+		return
+	}
+	self := key(n.peer, n.phase, id)
+	for range 1 + w.IntN(3) {
+		other := n.puts + 1 + w.IntN(max(1, n.first-n.puts-1))
+		if w.IntN(4) == 0 && n.puts > 0 && n.later < 0 {
+			n.later = w.IntN(n.puts) // One at a time, which runs after none: so there is no circle.
+			other = n.later
+		}
+		if of := key(n.peer, n.phase, fmt.Sprint("t", other)); other < n.first {
+			after.After = append(after.After, fmt.Sprint("t", other))
+			w.programOf(self).after, w.programOf(of).next = append(w.programOf(self).after, of), append(w.programOf(of).next, self)
+		}
+	}
+	if len(after.After) > 0 {
+		w.waiting++
+	}
+}
+
 // program puts what is left to put, and settles then.
 func (w *space) program(n *node) {
+	if n.drains && n.later < 0 {
+		n.puts = 0
+	}
 	if n.told.Drained { // It leaves; others have all that it had.
 		n.dead = true
 		w.drained++
@@ -299,6 +392,7 @@ func (w *space) program(n *node) {
 		if n.puts = w.IntN(12); n.drains {
 			n.puts = 0
 		}
+		n.first, n.later = n.puts, -1
 		w.step(n, &Input{Kind: InSettled, Settled: false})
 	}
 	switch {
@@ -317,21 +411,31 @@ func (w *space) program(n *node) {
 		default:
 		}
 		id := fmt.Sprint("t", n.puts) // The same in each phase, and in each life.
-		if w.IntN(12) == 0 {
+		fails := w.IntN(12) == 0
+		if fails {
 			if kind == "flaky" {
 				w.flaky--
 			}
 			kind, count = "bad", 0
-			w.failing[fmt.Sprint(n.peer, " ", n.phase, " ", id)] = true
 		}
 		for k := w.number; k < w.number+count; k++ {
 			w.owner[k], w.inPhase[k] = n.peer, n.phase
 		}
 		task := Task{ID: id, Func: kind, Body: span(w.number, w.number+count)}
+		if n.later == n.puts {
+			n.later = -1
+		} else {
+			w.drawAfter(n, id, &task)
+		}
+		p := w.programOf(key(n.peer, n.phase, id))
+		fails = fails || p.fails || slices.ContainsFunc(p.after, func(of string) bool { return w.programs[of].fails })
+		if p.low, p.high, p.kind, p.put, p.fails = w.number, w.number+count, kind, true, false; fails {
+			w.doom(n, id)
+		}
 		w.number += count
 		w.step(n, &Input{Kind: InPut, Task: &task, Key: float64(w.IntN(3))})
 		if kind == "one" && !w.calm {
-			w.maybeCancel(n, id, w.number-count, w.number)
+			w.maybeCancel(n, id, w.number-count)
 		}
 	case !n.told.Settled:
 		w.step(n, &Input{Kind: InSettled, Settled: true})
@@ -339,7 +443,7 @@ func (w *space) program(n *node) {
 }
 
 // maybeCancel cancels a task that was just put, perhaps. None of its numbers may count then.
-func (w *space) maybeCancel(n *node, id string, low, high uint64) {
+func (w *space) maybeCancel(n *node, id string, low uint64) {
 	if w.IntN(20) > 0 {
 		return
 	}
@@ -347,10 +451,7 @@ func (w *space) maybeCancel(n *node, id string, low, high uint64) {
 		if n.machine.store.account.open[id] == nil || n.machine.phase != w.inPhase[low] || w.owner[low] != n.peer {
 			return
 		}
-		w.failing[fmt.Sprint(n.peer, " ", n.phase, " ", id)] = true
-		for k := low; k < high; k++ {
-			w.owner[k] = Peer{}
-		}
+		w.doom(n, id)
 		w.cancelled++
 		w.step(n, &Input{Kind: InCancel, ID: id})
 	})
@@ -390,7 +491,7 @@ func (w *space) run(n *node) {
 			if part := min(uint64(max(0, s.part)), s.high-s.at-1); part > 0 { //nolint:gosec // Above 0.
 				w.names++
 				w.parts++
-				r.Children = []Task{{ID: fmt.Sprintf("%v/%d", n.peer, w.names), Func: "bag", Body: span(s.high-part, s.high)}}
+				r.Children = []Task{{ID: fmt.Sprintf("%v/%d", n.peer, w.names), Func: "bag", Body: span(s.high-part, s.high), Part: true}}
 				s.high -= part
 			}
 			s.low, s.part, s.waits, r.Rest = s.at, 0, true, span(s.at, s.high)
@@ -413,7 +514,7 @@ func (w *space) trouble() {
 	case dice < 6:
 		n.cut = w.now.Add(time.Duration(w.IntN(2500)) * time.Millisecond)
 	case dice < 10 && n != w.nodes[0]: // Somebody has to do it all.
-		n.drains, n.puts = true, 0
+		n.drains = true
 		w.step(n, &Input{Kind: InDrain})
 	case dice < 11 && len(w.nodes) < 8:
 		w.nodes = append(w.nodes, &node{})
@@ -578,6 +679,7 @@ func (w *space) again() int { return w.done - len(w.counts) + w.flaky }
 // TestSpaces: whatever is put is done once, no end comes early, and no task is lost without a word.
 func TestSpaces(t *testing.T) {
 	n := testcount.Of(t, "WORK", 200)
+	waiting, waited := 0, 0
 	all, redone, drained, kills, moves, parts, drops, sent, failed, length := 0, 0, 0, 0, 0, 0, 0, 0, 0, time.Duration(0)
 	for seed := range uint64(n) { //nolint:gosec // Above 0.
 		w := newSpace(seed)
@@ -587,9 +689,14 @@ func TestSpaces(t *testing.T) {
 		}
 		all, redone = all+len(w.counts), redone+max(0, w.again())
 		drained += w.drained
+		waiting, waited = waiting+w.waiting, waited+w.waited
 		kills, moves, parts, drops, sent, failed, length = kills+w.kills, moves+w.moves, parts+w.parts, drops+len(w.drops), sent+w.sent, failed+w.failed, length+w.now.Sub(0)
 	}
 	t.Logf("%d spaces, %v: %d kills, %d drained, %d drops, %d parcels, %d parts, %d frames, %d tasks failed, %d numbers of %d done again", n, length, kills, drained, drops, moves, parts, sent, failed, redone, all)
+	t.Logf("%d tasks ran after others, and %d of them began", waiting, waited)
+	if waiting < n || waited < n/2 {
+		t.Errorf("%d tasks ran after others, and %d of them began: too little was tried", waiting, waited)
+	}
 	if kills < n/2 || drained < n/8 || parts < n/4 || moves < n {
 		t.Errorf("%d kills, %d drained, %d parcels, %d parts: too little was tried", kills, drained, moves, parts)
 	}
@@ -719,6 +826,52 @@ func TestSpaceMutants(t *testing.T) {
 			w.after = func(n *node) {
 				for i := range n.machine.peers {
 					n.machine.peers[i].deadline = clocksync.MaxInstant
+				}
+			}
+		},
+		"a task that waits for others is handed out": func(w *space) {
+			w.after = func(n *node) {
+				a := n.machine.store.account
+				for _, id := range a.Open() {
+					if o := a.open[id]; o.needs > 0 {
+						o.needs = 0
+						n.machine.store.back(o)
+					}
+				}
+			}
+		},
+		"what runs after a bag does not wait for its parts": func(w *space) {
+			w.before = func(_ *node, in *Input) {
+				if in.Kind == InYield {
+					for i := range in.Step.Record.Children {
+						in.Step.Record.Children[i].Part = false
+					}
+				}
+			}
+		},
+		"what runs after a task that has failed is not told": func(w *space) {
+			w.before = func(n *node, _ *Input) {
+				a := n.machine.store.account
+				for id := range a.awaited {
+					if o := a.open[id]; o != nil && o.task.Func == "bad" {
+						delete(a.awaited, id)
+					}
+				}
+			}
+		},
+		"what runs after a task that has failed runs": func(w *space) {
+			w.before = func(n *node, _ *Input) {
+				a := n.machine.store.account
+				for _, id := range a.Open() {
+					for k, of := range a.open[id].task.After {
+						if o := a.open[of]; o != nil && o.task.Func == "bad" && o.last == 0 {
+							a.open[id].task.After[k] = "none"
+							a.awaited[of].by = nil
+							if a.open[id].needs--; a.open[id].needs == 0 {
+								n.machine.store.back(a.open[id])
+							}
+						}
+					}
 				}
 			}
 		},

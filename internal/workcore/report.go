@@ -12,6 +12,8 @@ type Report struct {
 	Drains  bool      `json:"drains"`  // it is to have no task any more
 	Slots   int       `json:"slots"`   // how many tasks it runs at a time
 	Open    int       `json:"open"`    // tasks that it has put and that are not done
+	Blocked int       `json:"blocked"` // of them, those that wait for other tasks
+	Missing int       `json:"missing"` // IDs that those wait for and that no task has
 	Queued  int       `json:"queued"`  // tasks that wait there
 	Running int       `json:"running"` // tasks that run there
 	Stuck   int       `json:"stuck"`   // functions that do not return though they have to
@@ -31,7 +33,7 @@ func (m *Member) Report() *Report {
 	t, c := m.tell(), m.Counts()
 	r := &Report{
 		Member: m.opts.Self.Name, Phase: t.Phase, Idle: t.Idle, Settled: t.Settled, Drains: m.drains, Slots: len(m.slots),
-		Open: t.Open, Queued: t.Queued, Running: t.Running, Put: c.Put, Moved: t.Moved, Given: t.Given, Redone: t.Redone, Holders: m.Holdings(),
+		Open: t.Open, Blocked: t.Blocked, Missing: t.Missing, Queued: t.Queued, Running: t.Running, Put: c.Put, Moved: t.Moved, Given: t.Given, Redone: t.Redone, Holders: m.Holdings(),
 	}
 	if len(r.Holders) > MaxHolders {
 		slices.SortStableFunc(r.Holders, func(a, b Holding) int { return b.Tasks - a.Tasks })

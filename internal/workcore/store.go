@@ -45,7 +45,7 @@ type Result struct {
 type Store struct {
 	account *Account
 	limits  Limits
-	waiting queue              // tasks that nobody holds
+	waiting queue              // tasks that may run and that nobody holds
 	held    map[string][]*open // by holder, in no order
 	results []Result
 	puts    uint64
@@ -64,7 +64,7 @@ type leased struct {
 	failed int    // runs that returned an error
 	losses int    // holders that died while they ran it
 	demand uint64 // of the holder, which the parcel with the task answers; 0: the holder has told that it has it
-	place  int    // in the queue, or among what its holder holds
+	place  int    // in the queue, or among what its holder holds; -1: in neither
 }
 
 // NewStore returns an empty store.
@@ -85,9 +85,16 @@ func (s *Store) Put(t *Task, key float64) error {
 	if s.limits.Open > 0 && len(s.account.open) >= s.limits.Open && s.account.open[t.ID] == nil {
 		return fmt.Errorf("task %q: %w: %d", t.ID, ErrFull, s.limits.Open)
 	}
+	if t.Part {
+		return fmt.Errorf("task %q: it is a part of another task, and only the record of that one puts it", t.ID)
+	}
+	if circle := s.account.circle(t); circle != "" && !s.account.known(t.ID) {
+		return fmt.Errorf("%s: none of them could begin: leave one of these out of After", circle)
+	}
 	switch s.account.Put(s.account.Seq()+1, s.account.Phase(), t) {
 	case Counted:
-		s.admit(s.account.added[0], key)
+		s.admit([]float64{key})
+		s.endDoomed()
 	case Taken:
 		return fmt.Errorf("task %q: %w: give each task of a phase its own", t.ID, ErrTwice)
 	default:
@@ -95,13 +102,32 @@ func (s *Store) Put(t *Task, key float64) error {
 	return nil
 }
 
-func (s *Store) admit(o *open, key float64) {
-	s.puts++
-	o.lease = leased{key: key, put: s.puts}
-	heap.Push(&s.waiting, o)
+// admit takes what the last entry has added, by the keys of its tasks, and lets wait what may run.
+func (s *Store) admit(keys []float64) {
+	for i, o := range s.account.added {
+		if o != nil {
+			s.puts++
+			o.lease = leased{key: keyOf(keys, i), put: s.puts, place: -1}
+		}
+	}
+	for _, o := range s.account.ready {
+		heap.Push(&s.waiting, o)
+	}
 }
 
-// Waiting is how many tasks nobody holds.
+// endDoomed records as Failed what waits for a task that has failed, and what waits for that, and so on.
+func (s *Store) endDoomed() {
+	a := s.account
+	for i := 0; i < len(a.doomed); i++ { // A record may doom more.
+		if d := &a.doomed[i]; a.open[d.task.task.ID] == d.task {
+			s.write(&Record{ID: d.task.task.ID, On: d.task.last, Fate: Failed, Error: cut(d.why)}, nil)
+		}
+	}
+	clear(a.doomed)
+	a.doomed = a.doomed[:0]
+}
+
+// Waiting is how many tasks nobody holds that may run.
 func (s *Store) Waiting() int { return len(s.waiting) }
 
 // Next returns the key of the task that Hand gives next; false if none waits.
@@ -121,7 +147,9 @@ func (s *Store) Hand(holder string, demand uint64) (l Lease, ok bool) {
 	o := s.waiting[0]
 	s.give(o, holder, false)
 	o.lease.demand = demand
-	return Lease{o.task, o.last, o.lease.key, o.lease.failed}, true
+	l = Lease{o.task, o.last, o.lease.key, o.lease.failed}
+	l.Task.After, l.Task.Part = nil, false // They concern the account alone.
+	return l, true
 }
 
 // Record takes a record from whoever has the lease. Keys are those of the children, in their order.
@@ -130,10 +158,17 @@ func (s *Store) Record(r *Record, keys []float64) (Outcome, error) {
 	if err := r.Check(); err != nil {
 		return Closed, err
 	}
+	outcome := s.write(r, keys)
+	s.endDoomed()
+	return outcome, nil
+}
+
+// write takes one record.
+func (s *Store) write(r *Record, keys []float64) Outcome {
 	o := s.account.open[r.ID]
 	outcome := s.account.Record(s.account.Seq()+1, s.account.Phase(), r)
 	if outcome != Counted {
-		return outcome, nil
+		return outcome
 	}
 	s.results = append(s.results, Result{r.ID, o.task.Func, s.account.Seq(), r.Fate, r.Result, r.Error})
 	if l := &o.lease; r.Fate != Kept {
@@ -141,12 +176,8 @@ func (s *Store) Record(r *Record, keys []float64) (Outcome, error) {
 	} else {
 		l.failed, l.losses, l.before = 0, 0, r.On // The rest is another task.
 	}
-	for i, child := range s.account.added {
-		if child != nil {
-			s.admit(child, keyOf(keys, i))
-		}
-	}
-	return outcome, nil
+	s.admit(keys)
+	return outcome
 }
 
 func keyOf(keys []float64, i int) float64 {
@@ -304,7 +335,7 @@ func (s *Store) End() bool {
 
 // current is a task if a record that builds on a sequence would count.
 func (s *Store) current(id string, on uint64) *open {
-	if o := s.account.open[id]; o != nil && o.last == on {
+	if o := s.account.open[id]; o != nil && o.last == on && o.needs == 0 {
 		return o
 	}
 	return nil

@@ -13,6 +13,7 @@ const (
 	MaxBody     = 48 << 10 // bytes of a body, a rest or a result
 	MaxID       = 128      // bytes of an ID
 	MaxChildren = 1024     // tasks that one record puts
+	MaxAfter    = 64       // tasks that a task runs after
 	MaxError    = 1 << 10  // bytes of an error; a longer one is cut
 )
 
@@ -22,6 +23,12 @@ type Task struct {
 	Func   string  `json:"func"`             // the name of the function that does it
 	Body   []byte  `json:"body,omitempty"`   // its argument; of a bag what is left to do
 	Weight float64 `json:"weight,omitempty"` // the expected cost, in a unit of the program; 0: not known
+	// After are the IDs of tasks of the same account. The task waits until they are done, with all their
+	// parts, and fails if one of them fails. An ID that the account does not know yet is waited for.
+	After []string `json:"after,omitempty"`
+	// Part marks a child that was split off the task whose record puts it: tasks that run after that task
+	// also run after its parts.
+	Part bool `json:"part,omitempty"`
 }
 
 // Check returns an error if the task may not be put.
@@ -39,13 +46,25 @@ func (t *Task) Check() error {
 		return fmt.Errorf("task %q: its body has %d bytes, and at most %d are allowed: put a reference to the data instead", t.ID, len(t.Body), MaxBody)
 	case math.IsNaN(t.Weight) || math.IsInf(t.Weight, 0) || t.Weight < 0:
 		return fmt.Errorf("task %q: its weight is %v: it must be a finite number of at least 0", t.ID, t.Weight)
+	case len(t.After) > MaxAfter:
+		return fmt.Errorf("task %q: it runs after %d tasks, and at most %d are allowed: put a task between that runs after some of them", t.ID, len(t.After), MaxAfter)
+	case t.Part && len(t.After) > 0:
+		return fmt.Errorf("task %q: it is a part of another task and runs after %d tasks: a part waits for no task", t.ID, len(t.After))
+	}
+	for _, id := range t.After {
+		switch {
+		case id == "" || len(id) > MaxID:
+			return fmt.Errorf("task %q: it runs after task %.40q: an ID has 1 to %d bytes", t.ID, id, MaxID)
+		case id == t.ID:
+			return fmt.Errorf("task %q: it waits for itself: leave it out of After", t.ID)
+		}
 	}
 	return nil
 }
 
 // same reports whether two puts are of one task.
 func (t *Task) same(u *Task) bool {
-	return t.ID == u.ID && t.Func == u.Func && t.Weight == u.Weight && bytes.Equal(t.Body, u.Body)
+	return t.ID == u.ID && t.Func == u.Func && t.Weight == u.Weight && bytes.Equal(t.Body, u.Body) && slices.Equal(t.After, u.After)
 }
 
 // Fate says what a record leaves of its task.

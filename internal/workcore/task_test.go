@@ -20,6 +20,10 @@ func TestChecks(t *testing.T) {
 		{Task{ID: "a", Func: "f", Weight: -1}, `task "a": its weight is -1: it must be a finite number of at least 0`},
 		{Task{ID: "a", Func: "f", Weight: math.NaN()}, `task "a": its weight is NaN: it must be a finite number of at least 0`},
 		{Task{ID: "a", Func: "f", Weight: math.Inf(1)}, `task "a": its weight is +Inf: it must be a finite number of at least 0`},
+		{Task{ID: "a", Func: "f", After: make([]string, 65)}, `task "a": it runs after 65 tasks, and at most 64 are allowed: put a task between that runs after some of them`},
+		{Task{ID: "a", Func: "f", After: []string{"b", ""}}, `task "a": it runs after task "": an ID has 1 to 128 bytes`},
+		{Task{ID: "a", Func: "f", After: []string{"b", "a"}}, `task "a": it waits for itself: leave it out of After`},
+		{Task{ID: "a", Func: "f", After: []string{"b"}, Part: true}, `task "a": it is a part of another task and runs after 1 tasks: a part waits for no task`},
 	} {
 		if err := c.task.Check(); err == nil || err.Error() != c.want {
 			t.Errorf("%v\nwant %s", err, c.want)

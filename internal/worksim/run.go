@@ -486,7 +486,7 @@ func (n *node) yield(i int) {
 	task, bytes := w.entryOf(s.at)
 	if part := min(s.part, s.high-s.at-1); part > 0 {
 		w.parts++
-		r.Children = []workcore.Task{{ID: fmt.Sprintf("%s~%d", n.peer.Name, w.parts), Func: task, Body: span(s.high-part, s.high, bytes)}}
+		r.Children = []workcore.Task{{ID: fmt.Sprintf("%s~%d", n.peer.Name, w.parts), Func: task, Body: span(s.high-part, s.high, bytes), Part: true}}
 		s.high -= part
 	}
 	r.Rest = span(s.at, s.high, bytes)
