@@ -82,8 +82,8 @@ func TestImports(t *testing.T) {
 }
 
 // sequential are packages that are not pure, and start no goroutine either: their atomic values are for
-// callers, whose tests run with the race detector.
-var sequential = []string{"examples/tsp/bnb", "examples/tsp/tsplib"}
+// callers, whose tests run with the race detector, and what they start are processes.
+var sequential = []string{"examples/tsp/bnb", "examples/tsp/solve", "examples/tsp/tsplib"}
 
 // TestPureHasNoGoroutine: a package of the table Pure has no go statement, nor has a sequential one, so
 // "make race" leaves out just these. Locks are kept out of pure packages by the table Impure.
