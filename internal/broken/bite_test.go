@@ -68,6 +68,23 @@ func (w *written) without(kind string, n int) {
 	w.records[i] = &record{Kind: "none"}
 }
 
+// wait has all-waited fire in a second epoch, ma have arrived long before, and mb not. Of the epoch before there
+// is a witness of so many members, ma first.
+func (w *written) wait(members int) {
+	_, set := w.nth(kindSet, 0)
+	set.At = -2 * waited
+	i, first := w.nth(kindFired, 0)
+	again := *first.Firing
+	again.Rule, again.Made.Epoch = "all-waited", 2
+	w.records, w.whose = append(w.records, &record{Kind: kindFired, At: first.At, Firing: &again}), append(w.whose, w.whose[i])
+	first.Firing.Rule, first.Firing.Witness, first.At = "decides", first.Firing.Witness[:members], -waited
+	for range 2 {
+		w.without(kindBegin, 0)
+		w.without(kindEnd, 0)
+		w.without(kindFate, 0)
+	}
+}
+
 // TestJudgesBite: what is wrong in what was written is found, and what is right is not.
 func TestJudgesBite(t *testing.T) {
 	t.Parallel()
@@ -99,6 +116,8 @@ func TestJudgesBite(t *testing.T) {
 			_, r := w.nth(kindFired, 0)
 			r.Firing.Held = 500
 		}},
+		"waited for too short a time":                    {"S", func(w *written) { w.wait(2) }},
+		"waited with a member that has joined meanwhile": {"", func(w *written) { w.wait(1) }},
 		"false on its witness": {"S", func(w *written) {
 			_, r := w.nth(kindFired, 0)
 			r.Firing.Rule = "mostly-lit"

@@ -242,8 +242,9 @@ func (f *findings) judgeFiring(v *fired) {
 	}
 	if v.Rule == "all-waited" && to-from < waited {
 		// It may have held in the global states before this one, whose barrier states are
-		// the same or older: of each member from when it arrived.
-		if since := f.arrivedSince(v); to-since < waited*999/1000 {
+		// the same or older: of each member from when it arrived, or joined. Who has joined within the
+		// hold time is left out, since nobody writes down when that was.
+		if since := f.arrivedSince(v, to-waited); to-since < waited*999/1000 {
 			f.breach("S", "all-waited fired (%+v) after %v", v.Made, time.Duration(to-since))
 		}
 	}
@@ -265,10 +266,15 @@ func (f *findings) runOf(member string, s *stretch) (from, to int64) {
 	return list[i].before, list[j].latest()
 }
 
-// arrivedSince is the earliest instant from which on all members of a witness had arrived.
-func (f *findings) arrivedSince(v *fired) int64 {
+// arrivedSince is the earliest instant from which on all members of a witness had arrived that were members
+// by then at the latest.
+func (f *findings) arrivedSince(v *fired, then int64) int64 {
 	since := int64(math.MinInt64)
+	joined := f.joined(v, then)
 	for i := range v.Witness {
+		if joined[v.Witness[i].Member] {
+			continue
+		}
 		s := f.serials[numbered{v.Witness[i].Member, v.Witness[i].Serial}]
 		list := f.truth[v.Witness[i].Member]
 		j := s.place
@@ -278,6 +284,27 @@ func (f *findings) arrivedSince(v *fired) int64 {
 		since = max(since, list[j].before)
 	}
 	return since
+}
+
+// joined are the members of a witness that the last witness of an earlier epoch until an instant lacks.
+func (f *findings) joined(v *fired, until int64) map[string]bool {
+	var before *fired
+	for i := range f.fired {
+		if o := &f.fired[i]; o.by == v.by && o.Made.Term == v.Made.Term && o.Made.Epoch < v.Made.Epoch && o.Rule != "six-lit" && o.at <= until && (before == nil || o.at > before.at) {
+			before = o
+		}
+	}
+	joined := map[string]bool{}
+	if before == nil {
+		return joined
+	}
+	for i := range v.Witness {
+		joined[v.Witness[i].Member] = true
+	}
+	for i := range before.Witness {
+		delete(joined, before.Witness[i].Member)
+	}
+	return joined
 }
 
 // judgeHandlers is judge A: a handler begins at most once for a decision in an entry, and at
