@@ -67,8 +67,13 @@ func (p *Compiled) Draw() *Graph {
 	return g
 }
 
-// failedLabel marks the way to what runs in the place of what failed.
-const failedLabel = "failed"
+const (
+	failedLabel = "failed" // the way to what runs in the place of what failed
+	againLabel  = "again"  // the way back to a WHILE
+)
+
+// labelWidth is what the label of an edge takes, with a gap on either side.
+func labelWidth(label string) int { return letter*len(label) + 12 }
 
 // room is what a construct takes, left and right of the line on which it begins and
 // ends and from above to below, and the vertices at which it is entered and left.
@@ -104,7 +109,11 @@ func (d *drawing) vertex(s Shape, y, w, h int, label ...string) int {
 	return len(d.graph.Vertices) - 1
 }
 
+// edge adds an edge. A switch that is left without a label is the UNTIL that has come to its end.
 func (d *drawing) edge(from, to int, label string, via ...[2]int) {
+	if label == "" && d.graph.Vertices[from].Shape == Diamond {
+		label = "true"
+	}
 	d.graph.Edges = append(d.graph.Edges, Edge{from, to, label, via})
 }
 
@@ -170,8 +179,8 @@ func (d *drawing) text(s Shape, lines ...string) (v, w, h int) {
 	}
 	h = line * len(lines)
 	switch s {
-	case Diamond:
-		w, h = w+56, h+30
+	case Diamond: // Its text takes two thirds of the width and a third of the height.
+		w, h = w*3/2+16, h*3
 	case Bar:
 		w, h = w+20, h+6
 	default:
@@ -183,12 +192,18 @@ func (d *drawing) text(s Shape, lines ...string) (v, w, h int) {
 // put draws a construct that begins at y.
 func (d *drawing) put(i int32, y int) room {
 	from, n := d.mark(), &d.compiled.nodes[i]
-	r := d.body(i, n)
+	var r room
+	if n.els >= 0 && n.kind != KindDo && n.kind != KindPar { // What fails is all that is below this dot.
+		r = d.below(d.vertex(Dot, 4, 8, 8), i, n)
+	} else {
+		r = d.body(i, n)
+	}
 	if n.els >= 0 {
 		beside := d.mark()
 		e := d.put(n.els, gapY)
-		d.move(beside, r.right+gapX+e.left, 0)
-		r.right += gapX + e.left + e.right
+		away := r.right + max(gapX+e.left, gapX/2+labelWidth(failedLabel))
+		d.move(beside, away, 0)
+		r.right = away + e.right
 		r.h = max(r.h, gapY+e.h) + gapY + 8
 		meet := d.vertex(Dot, r.h-4, 8, 8)
 		d.edge(r.in, e.in, failedLabel)
@@ -197,6 +212,16 @@ func (d *drawing) put(i int32, y int) room {
 		r.out = meet
 	}
 	d.move(from, 0, y)
+	return r
+}
+
+// below draws a construct without its else, below a dot.
+func (d *drawing) below(dot int, i int32, n *node) room {
+	from := d.mark()
+	r := d.body(i, n)
+	d.move(from, 0, 8+gapY)
+	d.edge(dot, r.in, "")
+	r.in, r.h = dot, r.h+8+gapY
 	return r
 }
 
@@ -233,7 +258,7 @@ func (d *drawing) body(i int32, n *node) (r room) {
 	case KindIf, KindCase:
 		in, w, h := d.text(Diamond, title...)
 		out := d.vertex(Dot, 0, 8, 8)
-		r = d.fan(n, in, out, w, h+gapY)
+		r = d.fan(n, in, out, w, h+gapY+line)
 		r.h += gapY + 8
 		d.graph.Vertices[out].Y = r.h - 4
 		if len(n.kids) == len(n.conds) {
@@ -242,18 +267,18 @@ func (d *drawing) body(i int32, n *node) (r room) {
 	case KindWhile:
 		in, w, h := d.text(Diamond, title...)
 		c := d.put(n.kids[0], h+gapY)
-		r = room{max(c.left, w/2) + gapX, max(c.right, w-w/2), h + c.h + 2*gapY + 8, in, 0}
+		r = room{max(c.left, w/2, labelWidth(againLabel)+gapX) + gapX, max(c.right, w-w/2), h + c.h + 2*gapY + 8, in, 0}
 		r.out = d.vertex(Dot, r.h-4, 8, 8)
 		d.edge(in, c.in, "true")
 		side, bottom := gapX/2-r.left, h+gapY+c.h+gapY/2
-		d.edge(c.out, in, "again", [2]int{0, bottom}, [2]int{side, bottom}, [2]int{side, h / 2})
+		d.edge(c.out, in, againLabel, [2]int{0, bottom}, [2]int{side, bottom}, [2]int{side, h / 2})
 		d.past(&r, "false", h/2)
 	case KindUntil:
 		in := d.vertex(Dot, 4, 8, 8)
 		c := d.put(n.kids[0], 8+gapY)
 		out, w, h := d.text(Diamond, title...)
-		r = room{max(c.left, w/2) + gapX, max(c.right, w-w/2), h + c.h + 2*gapY + 8, in, out}
-		at := r.h - h/2
+		r = room{max(c.left, w/2+labelWidth("false")) + gapX, max(c.right, w-w/2, labelWidth("true")), h + c.h + 2*gapY + 8 + line, in, out}
+		at := r.h - line - h/2 // Below it is the label.
 		d.graph.Vertices[out].Y = at
 		d.edge(in, c.in, "")
 		d.edge(c.out, out, "")
@@ -265,8 +290,8 @@ func (d *drawing) body(i int32, n *node) (r room) {
 
 // past draws the way from y past what is inside a construct to its end.
 func (d *drawing) past(r *room, label string, y int) {
-	side := r.right + gapX/2
-	r.right += gapX
+	r.right = max(r.right, d.graph.Vertices[r.in].W/2+labelWidth(label)) + gapX
+	side := r.right - gapX/2
 	d.edge(r.in, r.out, label, [2]int{side, y}, [2]int{side, r.h - 4})
 }
 
@@ -274,22 +299,35 @@ func (d *drawing) past(r *room, label string, y int) {
 // width w.
 func (d *drawing) fan(n *node, in, out, w, y int) room {
 	all, at, h, middle := d.mark(), 0, 0, 0
+	branches := make([]room, len(n.kids))
 	for k, kid := range n.kids {
 		if k > 0 {
 			at += gapX
 		}
 		one := d.mark()
 		c := d.put(kid, y)
+		if label := d.compiled.branchLabel(n, k); label != "" {
+			c.right = max(c.right, labelWidth(label))
+		}
 		d.move(one, at+c.left, 0)
 		middle = at + c.left
 		at, h = at+c.left+c.right, max(h, c.h)
-		d.edge(in, c.in, d.compiled.branchLabel(n, k))
-		d.edge(c.out, out, "")
+		branches[k] = c
 	}
 	if len(n.kids) > 1 {
 		middle = at / 2
 	}
 	d.move(all, -middle, 0)
+	from := &d.graph.Vertices[in]
+	for k, c := range branches {
+		label := d.compiled.branchLabel(n, k)
+		if x, bus := d.graph.Vertices[c.in].Flow, from.H+gapY/2; from.Shape == Diamond && len(branches) > 1 {
+			d.edge(in, c.in, label, [2]int{0, bus}, [2]int{x, bus})
+		} else {
+			d.edge(in, c.in, label)
+		}
+		d.edge(c.out, out, "")
+	}
 	return room{max(middle, w/2), max(at-middle, w-w/2), y + h, in, out}
 }
 

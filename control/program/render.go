@@ -145,16 +145,19 @@ func (v *Vertex) side(x int) int {
 	return v.X + v.W/2
 }
 
+// spans reports whether an x is above or below a vertex.
+func (v *Vertex) spans(x int) bool { return 2*max(x-v.X, v.X-x) < v.W }
+
 // svgEdge draws an edge with right angles.
 func (g *Graph) svgEdge(b *strings.Builder, e *Edge) {
 	from, to := &g.Vertices[e.From], &g.Vertices[e.To]
 	x0, y0, x1, y1 := from.Flow, from.Y+from.H/2, to.Flow, to.Y-to.H/2
-	// A bar is left and entered wherever the other end is, of two the narrower.
+	// A bar is left and entered where the other end is above or below it, of two the narrower.
 	switch {
-	case e.Label == failedLabel:
-	case from.Shape == Bar && (to.Shape != Bar || to.W <= from.W):
+	case e.Label == failedLabel || len(e.Via) > 0:
+	case from.Shape == Bar && from.spans(x1) && (to.Shape != Bar || to.W <= from.W):
 		x0 = x1
-	case to.Shape == Bar:
+	case to.Shape == Bar && to.spans(x0):
 		x1 = x0
 	}
 	var points [][2]int
@@ -172,14 +175,6 @@ func (g *Graph) svgEdge(b *strings.Builder, e *Edge) {
 	case e.Label == failedLabel:
 		x0, y0 = from.X+from.W/2, from.Y
 		points = append(points, [2]int{x0, y0}, [2]int{x1, y0})
-	case from.Shape == Diamond && x0 != x1:
-		x0, y0 = from.side(x1), from.Y
-		points = append(points, [2]int{x0, y0})
-		if x1 < x0 == (x1 < from.X) { // It lies beside the diamond, not below it.
-			points = append(points, [2]int{x1, y0})
-		} else {
-			points = append(points, [2]int{x0, y1 - gapY/2}, [2]int{x1, y1 - gapY/2})
-		}
 	case x0 != x1:
 		points = append(points, [2]int{x0, y0}, [2]int{x0, y1 - gapY/2}, [2]int{x1, y1 - gapY/2})
 	default:
@@ -192,7 +187,29 @@ func (g *Graph) svgEdge(b *strings.Builder, e *Edge) {
 	}
 	fmt.Fprintf(b, `<polyline points="%s" fill="none" stroke="black" marker-end="url(#arrow)"/>`+"\n", strings.Join(list, " "))
 	if e.Label != "" {
-		at := points[len(points)-1]
-		fmt.Fprintf(b, `<text x="%d" y="%d">%s</text>`+"\n", at[0]+4, at[1]-6, html.EscapeString(e.Label))
+		at, anchor := e.labelAt(from, points), ""
+		if at[0] < from.X && e.Label != againLabel && points[1][1] == from.Y {
+			anchor = ` text-anchor="end"`
+		}
+		fmt.Fprintf(b, `<text x="%d" y="%d"%s>%s</text>`+"\n", at[0], at[1], anchor, html.EscapeString(e.Label))
 	}
+}
+
+// labelAt is where the label of an edge is: beside the corner at which a vertex is left on a side, right of the line
+// where it is left below, and of several branches above where each ends.
+func (e *Edge) labelAt(from *Vertex, points [][2]int) [2]int {
+	first, last := points[0], points[len(points)-1]
+	switch {
+	case e.Label == againLabel: // On the way back, below what is repeated.
+		corner := points[len(points)-3]
+		return [2]int{corner[0] + 4, corner[1] - 3}
+	case points[1][1] == from.Y && first[0] < from.X:
+		return [2]int{first[0] - 4, first[1] - 5}
+	case from.Shape == Dot: // Above it is perhaps the label of the edge that leads to it.
+	case points[1][1] == from.Y:
+		return [2]int{first[0] + 4, first[1] - 5}
+	case len(e.Via) > 0:
+		return [2]int{last[0] + 4, last[1] - 6}
+	}
+	return [2]int{first[0] + 4, first[1] + 13}
 }
