@@ -70,7 +70,7 @@ func room(dir string, most int64, used uint64) error {
 // Beginnings of lines of nats-server, which reports these in no other way.
 const (
 	cannotStart = "Can't start JetStream: "
-	outOfRoom   = "JetStream out of "                                 // The disk is full: JetStream stops.
+	outOfRoom   = "JetStream out of "                                  // The disk is full: JetStream stops.
 	atLimit     = "JetStream file resource limits exceeded for server" // It refuses messages; told every 10 s.
 )
 

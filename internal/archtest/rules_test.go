@@ -139,7 +139,7 @@ var Impure = []string{
 // are not here may be imported by every package that is not in Pure.
 var Modules = map[string][]string{
 	"github.com/nats-io/nats.go": {
-		"connect", "internal/bus", "internal/bus/bustest", "internal/bench", "agent", "synchronizer", "cmd/pegasus", "examples/*",
+		"connect", "internal/bus", "internal/bus/bustest", "internal/bench", "agent", "synchronizer", "cmd/pegasus", "internal/testnats", "examples/*",
 	},
 	"github.com/nats-io/nats-server/v2":  {"embedded", "internal/testnats"},
 	"github.com/nats-io/jwt/v2":          {"internal/testnats"},
