@@ -419,10 +419,15 @@ func pipeline(t *testing.T, c *testnats.Cluster, records, puts int) {
 // fold counts the messages of each subject as an ordered consumer reads them.
 func fold(t *testing.T, s jetstream.Stream) map[string]int {
 	t.Helper()
-	info, err := s.Info(t.Context())
-	check(t, err)
-	consumer, err := s.OrderedConsumer(t.Context(), jetstream.OrderedConsumerConfig{})
-	check(t, err)
+	var info *jetstream.StreamInfo
+	var consumer jetstream.Consumer
+	testwait.Until(t, "the stream to answer after the restart", func() bool {
+		var err error
+		if info, err = s.Info(t.Context()); err == nil {
+			consumer, err = s.OrderedConsumer(t.Context(), jetstream.OrderedConsumerConfig{})
+		}
+		return err == nil
+	})
 	messages, err := consumer.Messages()
 	check(t, err)
 	defer messages.Stop()
