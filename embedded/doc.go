@@ -6,7 +6,10 @@
 // [Start] returns once clients can connect; [Server.Close] returns once the
 // port is free and every goroutine of the server has ended. A server holds
 // nothing on disk: it is core NATS without JetStream, which delivers at most
-// once and remembers nothing across a restart.
+// once and remembers nothing across a restart. With [Options.JetStream] it has
+// JetStream too, whose streams and consumers are in a directory and are there
+// again after a restart. An acknowledged message outlives the process; it is on
+// disk two minutes later at most, so a machine that loses power may lose it.
 //
 // # Rules
 //

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -19,6 +20,7 @@ type logger struct {
 	out *slog.Logger
 
 	connections int         // that the server may have
+	dir         string      // of JetStream
 	onExhausted func(error) // nil: nobody is told
 	now         func() time.Time
 
@@ -32,7 +34,7 @@ func newLogger(o *Options) *logger {
 	if out == nil {
 		out = slog.New(slog.DiscardHandler)
 	}
-	return &logger{out: out.With("component", "nats-server"), connections: o.MaxConnections, onExhausted: o.OnExhausted, now: time.Now} //nolint:forbidigo // It only keeps lines apart.
+	return &logger{out: out.With("component", "nats-server"), connections: o.MaxConnections, dir: o.JetStream, onExhausted: o.OnExhausted, now: time.Now} //nolint:forbidigo // It only keeps lines apart.
 }
 
 const (
@@ -65,6 +67,13 @@ func (l *logger) exhausted(v []any) {
 	}
 }
 
+// full tells that JetStream takes no more messages for want of room, if that is what the line says.
+func (l *logger) full(text string) {
+	if l.onExhausted != nil && (strings.HasPrefix(text, outOfRoom) || strings.HasPrefix(text, atLimit)) {
+		l.onExhausted(fmt.Errorf("embedded: JetStream of the NATS server in this process takes no more messages, as %s has no room left: free some, and start again: %s", l.dir, text))
+	}
+}
+
 func (l *logger) debugs() bool { return l.out.Enabled(context.Background(), slog.LevelDebug) }
 
 func (l *logger) fatal() string {
@@ -76,8 +85,10 @@ func (l *logger) fatal() string {
 func (l *logger) Noticef(format string, v ...any) { l.out.Info(fmt.Sprintf(format, v...)) }
 func (l *logger) Warnf(format string, v ...any)   { l.out.Warn(fmt.Sprintf(format, v...)) }
 func (l *logger) Errorf(format string, v ...any) {
-	l.out.Error(fmt.Sprintf(format, v...))
+	text := fmt.Sprintf(format, v...)
+	l.out.Error(text)
 	l.exhausted(v)
+	l.full(text)
 }
 func (l *logger) Debugf(format string, v ...any) { l.out.Debug(fmt.Sprintf(format, v...)) }
 func (l *logger) Tracef(format string, v ...any) { l.out.Debug(fmt.Sprintf(format, v...)) }

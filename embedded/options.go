@@ -61,9 +61,16 @@ type Options struct {
 	// [DefaultMaxConnections] and [DefaultMaxSubscriptions].
 	MaxConnections, MaxSubscriptions int
 
+	// JetStream is the directory in which the server keeps the state of JetStream; it is created where it
+	// does not exist. Empty means no JetStream. One server at a time may use a directory: Start refuses
+	// a directory that another Server uses, in this process or in another one (on Linux and macOS); a nats-server
+	// started in another way is not noticed. A disk on which JetStream could write less than 16 MiB is
+	// refused as well. Another server started with the directory has the streams and consumers of the last one.
+	JetStream string
+
 	// OnExhausted, where set, is called on a goroutine of the server when it cannot take a connection
-	// because the process has no file descriptors left; at most once in ten seconds. It
-	// must not block.
+	// because the process has no file descriptors left, at most once in ten seconds; and so
+	// when JetStream refuses messages because its disk is full. It must not block.
 	OnExhausted func(error)
 
 	// Logger, where set, receives what the server has to say: notices at level
@@ -133,5 +140,9 @@ func (o Options) serverOptions() *server.Options {
 		PingInterval:    pingInterval,
 		NoSigs:          true,
 		NoSystemAccount: true,
+		JetStream:       o.JetStream != "",
+		StoreDir:        o.JetStream,
+
+		DisableJetStreamBanner: true,
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strconv"
 	"syscall"
 	"time"
@@ -17,40 +18,46 @@ const readyWait = 5 * time.Second
 // Server is a running NATS server. Its methods may be called from any
 // goroutine.
 type Server struct {
-	nats *server.Server
-	host string
-	port int // 0 where the server does not listen.
+	nats  *server.Server
+	host  string
+	port  int      // 0 where the server does not listen.
+	store *os.File // The lock of the directory of JetStream, or nil.
 }
 
 // Start runs a server and returns when clients can connect. It fails, with
 // nothing left running, when the options make no sense, when they would open
-// the server to other machines without credentials, and when the port is taken.
+// the server to other machines without credentials, when the port is taken, and
+// when JetStream cannot use its directory.
 func Start(opts Options) (*Server, error) {
 	opts = opts.withDefaults()
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
+	store, err := openStore(opts.JetStream)
+	if err != nil {
+		return nil, err
+	}
 	ns, err := server.NewServer(opts.serverOptions())
 	if err != nil {
+		closeStore(store)
 		return nil, fmt.Errorf("embedded: %w", err)
 	}
 	log := newLogger(&opts)
 	ns.SetLoggerV2(log, log.debugs(), false, false)
 	ns.Start()
-	if err := waitReady(ns, log, opts); err != nil {
-		ns.Shutdown()
-		ns.WaitForShutdown()
+	s := &Server{nats: ns, host: opts.Host, store: store}
+	if err := errors.Join(waitReady(ns, log, opts), checkRoom(opts.JetStream, ns)); err != nil {
+		s.Close()
 		return nil, err
 	}
-	s := &Server{nats: ns, host: opts.Host}
 	if addr, ok := ns.Addr().(*net.TCPAddr); ok && !opts.InProcess {
 		s.port = addr.Port
 	}
 	return s, nil
 }
 
-// waitReady tells a failure to listen, which nats-server only logs, from a
-// server that accepts clients.
+// waitReady tells a failure to listen or to start JetStream, which nats-server
+// only logs, from a server that accepts clients.
 func waitReady(ns *server.Server, log *logger, opts Options) error {
 	fatal := log.fatal()
 	switch {
@@ -58,6 +65,9 @@ func waitReady(ns *server.Server, log *logger, opts Options) error {
 		return nil
 	case fatal == "":
 		return fmt.Errorf("embedded: the server was not ready within %v; the machine may be overloaded, try again", readyWait)
+	}
+	if err := startError(opts.JetStream, fatal); err != nil {
+		return err
 	}
 	address := net.JoinHostPort(opts.Host, strconv.Itoa(opts.Port))
 	return fmt.Errorf("embedded: cannot listen on %s: %w", address, listenError(address, fatal))
@@ -112,9 +122,11 @@ func (s *Server) InProcessConn() (net.Conn, error) {
 }
 
 // Close cuts off every client, frees the port and returns when the server's
-// goroutines have ended. Messages on their way are lost. Closing again waits as
-// well and does nothing else.
+// goroutines have ended. Messages on their way are lost; what JetStream has
+// acknowledged is in its directory, which another server may use then. Closing
+// again waits as well and does nothing else.
 func (s *Server) Close() {
 	s.nats.Shutdown()
 	s.nats.WaitForShutdown()
+	closeStore(s.store)
 }

@@ -29,6 +29,9 @@ this machine can connect, no other machine can. --listen chooses the address; on
 that other machines can reach is refused without --user and --password-file. The
 password and all messages travel in clear.
 
+--jetstream DIR gives the server inside this process JetStream, whose streams are kept
+in a directory and are there again in the next run with it.
+
 --journal DIR records what the synchronizers are told, for "pegasus replay".
 
 The term of a synchronizer, which is later in each run, is kept in the directory
@@ -67,6 +70,7 @@ type runFlags struct {
 	connection
 
 	listen        string
+	jetstream     string
 	name, tenant  string
 	timeline      string
 	http          string
@@ -101,6 +105,7 @@ func newRun() *cobra.Command {
 		"`MIB` that a journal may have; it ends there, and the run goes on", "tell every change of a verdict, firings that only set memory, and every refusal too")
 	addPredicate(cmd, &f.predicates)
 	flags.StringVar(&f.http, "http", "", "`HOST:PORT` for metrics and health, such as "+operatorAddress+" (default none)")
+	flags.StringVar(&f.jetstream, "jetstream", "", "keep streams of the server inside this process in `DIR` (default no JetStream)")
 	flags.StringVar(&f.name, "name", "", "run this `SYNCHRONIZER` alone (default all that are not thread-level)")
 	flags.StringArrayVar(&f.set, "set", nil, "give a parameter of the configuration a value instead of its default, `NAME=VALUE`; once for each parameter")
 	flags.StringSliceVar(&f.members, "members", nil, "`N` or NAME=N: how many members the synchronizer (NAME) awaits")

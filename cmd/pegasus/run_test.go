@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/embedded"
 	"github.com/gopegasus/pegasus/internal/bus"
@@ -243,6 +246,33 @@ func TestRunWithCredentials(t *testing.T) {
 			t.Errorf("the password is shown:\n%s", strings.Join(run.seen, "\n"))
 		}
 	}
+}
+
+// TestRunJetStream: a second run with the same directory has the stream of the first, and NATS_URL does not count.
+func TestRunJetStream(t *testing.T) {
+	t.Setenv("NATS_URL", "nats://127.0.0.1:1")
+	dir := filepath.Join(t.TempDir(), "js")
+	stream := func(do func(jetstream.JetStream) (jetstream.Stream, error)) {
+		t.Helper()
+		p := launch(t, "run", goodConfig, "--jetstream", dir)
+		nc, err := nats.Connect(p.url())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+		js, err := jetstream.New(nc)
+		if err == nil {
+			_, err = do(js)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		p.stop()
+	}
+	stream(func(js jetstream.JetStream) (jetstream.Stream, error) {
+		return js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"s.>"}})
+	})
+	stream(func(js jetstream.JetStream) (jetstream.Stream, error) { return js.Stream(t.Context(), "S") })
 }
 
 // TestRunUnread ends although nobody reads what it tells.

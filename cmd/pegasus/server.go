@@ -98,7 +98,10 @@ func (f *runFlags) server(stderr io.Writer) (*server, error) {
 	if f.URL != "" && f.listen != "" {
 		return nil, errors.New("--nats is a server elsewhere and --listen one inside this process: use one of them")
 	}
-	if f.listen == "" {
+	if f.URL != "" && f.jetstream != "" {
+		return nil, errors.New("--nats is a server elsewhere and --jetstream is for one inside this process: use one of them")
+	}
+	if f.listen == "" && f.jetstream == "" {
 		at, err := f.find(connect.FromEnv(), stderr)
 		if err != nil || at.URL != "" {
 			return &server{address: at}, err
@@ -115,7 +118,7 @@ func (f *runFlags) here() (*server, error) {
 	if (f.Settings != connect.Settings{User: f.User, PasswordFile: f.PasswordFile}) {
 		return nil, errors.New("the server inside this process takes --user and --password-file alone: give the other credentials together with --nats")
 	}
-	s := &server{address: address{own: true}}
+	s := &server{address: address{own: true}, embedded: embedded.Options{JetStream: f.jetstream}}
 	var err error
 	if s.embedded.Username, s.embedded.Password, err = f.identity(); err != nil {
 		return nil, err

@@ -53,6 +53,7 @@ var Imports = map[string][]string{
 	"internal/bus/bustest": {"internal/bus", "embedded"},
 	"internal/nearest":     {},
 	"internal/workcore":    {"balance/local", "clocksync"},
+	"internal/worklog":     {},
 	"internal/yamlconf":    {"internal/nearest"},
 	"internal/tracefile":   {"scgs", "clocksync"},
 	"internal/tracedetect": {"internal/tracefile", "predicates", "scgs", "clocksync"},
@@ -139,7 +140,7 @@ var Impure = []string{
 // are not here may be imported by every package that is not in Pure.
 var Modules = map[string][]string{
 	"github.com/nats-io/nats.go": {
-		"connect", "internal/bus", "internal/bus/bustest", "internal/bench", "agent", "synchronizer", "cmd/pegasus", "examples/*",
+		"connect", "internal/bus", "internal/bus/bustest", "internal/bench", "agent", "synchronizer", "cmd/pegasus", "internal/testnats", "internal/worklog", "examples/*",
 	},
 	"github.com/nats-io/nats-server/v2":  {"embedded", "internal/testnats"},
 	"github.com/nats-io/jwt/v2":          {"internal/testnats"},

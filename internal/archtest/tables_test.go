@@ -17,7 +17,7 @@ func TestFaults(t *testing.T) {
 		{"predicates", "github.com/expr-lang/expr/vm", ""},
 		{"control", "github.com/expr-lang/expr", "control is pure and imports github.com/expr-lang/expr"},
 		{"agent", "github.com/expr-lang/expr", "agent imports github.com/expr-lang/expr, which only [predicates] may"},
-		{"embedded", "github.com/nats-io/nats.go", "embedded imports github.com/nats-io/nats.go, which only [connect internal/bus internal/bus/bustest internal/bench agent synchronizer cmd/pegasus examples/*] may"},
+		{"embedded", "github.com/nats-io/nats.go", "embedded imports github.com/nats-io/nats.go, which only [connect internal/bus internal/bus/bustest internal/bench agent synchronizer cmd/pegasus internal/testnats internal/worklog examples/*] may"},
 		{"agent", Module + "/synchronizer", "agent imports synchronizer, but the row of agent allows only [clocksync scgs predicates control balance monitor connect internal/reading clocksync/source clocksync/source/otelclock internal/agentcore internal/config internal/gostate internal/link internal/nearest internal/plan internal/synccore internal/bus internal/wire internal/yamlconf internal/telemetry]"},
 		{"cmd/pegasus", Module + "/internal/sim github.com/spf13/cobra", ""},
 		{"cmd/other", "fmt", "cmd/other has no row in archtest.Imports; add the package with its row there and in the docs"},

@@ -1,4 +1,5 @@
-// Package testnats starts, for tests, NATS servers that want credentials of each kind.
+// Package testnats starts NATS servers for tests: one that wants credentials of a kind ([Start]), and a cluster
+// of three processes with JetStream ([StartCluster]).
 package testnats
 
 import (
