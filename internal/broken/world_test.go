@@ -400,10 +400,17 @@ func (w *world) quiesce(since int64) time.Duration {
 	return took
 }
 
-// endAll ends the processes in order: members, synchronizers, the server.
+// endAll ends the processes in order: members, synchronizers, the server. A synchronizer ends once it knows that
+// the members have left: a signal that is under way when it ends has no fate until its next life.
 func (w *world) endAll() {
 	w.t.Helper()
 	for _, kind := range []string{aMember, aNode, aSynchronizer, aProgram, aServer} {
+		if left := clock(); kind == aSynchronizer && w.lastShown != nil && w.running[w.lastBy.Name] == w.lastBy {
+			w.until("the members to have left", func() bool {
+				here := func(p share) bool { return p.Absent == "" }
+				return w.lastShown.At > left && w.lastShown.Shown.Waiting == 0 && !slices.ContainsFunc(w.lastShown.Shown.Members, here)
+			})
+		}
 		var ending []*process
 		for _, p := range w.running {
 			if p.Kind == kind {
