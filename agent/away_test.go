@@ -45,7 +45,7 @@ func TestServerAway(t *testing.T) {
 		if newest := rows[1][1].Float(); newest != total-1 {
 			t.Errorf("the first state told is %v, not the newest", newest)
 		}
-		if s := m.Stats(); s.Dropped != 50 || s.Gone != 1 || s.PublishErrors == 0 {
+		if s := m.Stats(); s.Dropped != 50 || s.Unavailable != 1 || s.PublishErrors == 0 {
 			t.Errorf("%+v", s)
 		}
 	})
@@ -114,7 +114,7 @@ func TestStrangeMessagesAreCounted(t *testing.T) {
 		frame, err := wire.AppendProbe(nil, &wire.Probe{Incarnation: 7, Seq: 1})
 		f.publish(f.subjects.Probe("w"), frame, err)
 		synctest.Wait()
-		if s := m.Stats(); s.BadFrames != 5 || s.Strange != 1 {
+		if s := m.Stats(); s.BadFrames != 5 || s.Ignored != 1 {
 			t.Errorf("%+v", s)
 		}
 	})

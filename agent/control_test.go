@@ -59,7 +59,7 @@ func TestHeldWithoutControl(t *testing.T) {
 			t.Fatalf("the region was entered: %v", err)
 		default:
 		}
-		if s := m.Stats(); s.Held != 2 || m.Controlled() {
+		if s := m.Stats(); s.HeldRegions != 2 || m.Controlled() {
 			t.Errorf("%+v, controlled %t", s, m.Controlled())
 		}
 		for range 100 { // Set never waits.
@@ -77,7 +77,7 @@ func TestHeldWithoutControl(t *testing.T) {
 		if rows := f.rows(); len(rows) == 0 || rows[0][1].Float() != 7 {
 			t.Errorf("after a second %d states are known", len(rows))
 		}
-		if s := m.Stats(); s.Lapsed != 0 || !m.Controlled() {
+		if s := m.Stats(); s.CanceledRegions != 0 || !m.Controlled() {
 			t.Errorf("%+v, controlled %t", s, m.Controlled())
 		}
 	})
@@ -233,7 +233,7 @@ func TestCanceledWithoutControl(t *testing.T) {
 		if errors.As(err, &canceled) && canceled.Decision.String() != "no control" {
 			t.Errorf("the decision is %v", canceled.Decision)
 		}
-		if s := m.Stats(); s.Lapsed != 2 || handled != 1 {
+		if s := m.Stats(); s.CanceledRegions != 2 || handled != 1 {
 			t.Errorf("%+v, %d calls of the handler", s, handled)
 		}
 		defer f.lead(2)()
@@ -321,7 +321,7 @@ func TestThreadsWithoutControl(t *testing.T) {
 			t.Errorf("Region returns %v", err)
 		}
 		check(t, th.Set(threadState{"idle", 10}))
-		if s := m.Stats(); s.Lapsed != 1 {
+		if s := m.Stats(); s.CanceledRegions != 1 {
 			t.Errorf("%+v", s)
 		}
 	})

@@ -81,7 +81,7 @@ func meet(t *testing.T, m *agent.Member, threads, rounds int) {
 		})
 	}
 	meeting.Wait()
-	if s := m.Stats(); s.Threads.Applied < uint64(rounds) || s.Stamps != 0 {
+	if s := m.Stats(); s.Threads.Applied < uint64(rounds) || s.RefusedStamps != 0 {
 		t.Errorf("after %d rounds of %d threads: %+v", rounds, threads, s)
 	}
 }
@@ -234,7 +234,7 @@ func TestTheLastThreadLeaves(t *testing.T) {
 			check(t, th.Close())
 		}
 		synctest.Wait()
-		if len(h.rejected) > 0 || m.Stats().Stamps != 0 {
+		if len(h.rejected) > 0 || m.Stats().RefusedStamps != 0 {
 			t.Errorf("rejected %v, %+v", h.rejected, m.Stats())
 		}
 	})

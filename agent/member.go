@@ -373,7 +373,7 @@ func (m *Member) Stats() Stats {
 	defer m.mu.Unlock()
 	s := statsOf(m.core)
 	s.PublishErrors, s.BadFrames = m.publishErrors.Load(), m.badFrames.Load()
-	s.Held, s.Lapsed = m.held.Load(), m.lapsed.Load()
+	s.HeldRegions, s.CanceledRegions = m.held.Load(), m.lapsed.Load()
 	s.Threads = m.gone
 	if m.level != nil {
 		s.Threads = s.Threads.add(m.level.signalStats())

@@ -7,20 +7,20 @@ import (
 
 // Stats are counts since a member or thread was made.
 type Stats struct {
-	States  uint64 // states begun or ended
-	Dropped uint64 // of these, pushed out of the ring before anybody was told: unknown to the synchronizer
-	Batches uint64 // batches made
-	Resent  uint64 // states told again because a message was lost
-	Gone    uint64 // requests for states that the ring no longer held
-	Rejoins uint64 // times the member came back after it had been dropped
-	Stamps  uint64 // stamps refused because the clock ran backwards
+	States        uint64 // states begun or ended
+	Dropped       uint64 // of these, pushed out of the ring before they were sent: unknown to the synchronizer
+	Batches       uint64 // batches made
+	Resent        uint64 // states sent again because a message was lost
+	Unavailable   uint64 // requests for states that the ring no longer held
+	Rejoins       uint64 // times the member came back after it had been dropped
+	RefusedStamps uint64 // stamps refused because the clock ran backwards
 
 	PublishErrors uint64 // messages that could not be sent, because the server was away
 	BadFrames     uint64 // messages refused because they could not be read
-	Strange       uint64 // messages ignored: of an older term, or not for this incarnation
+	Ignored       uint64 // messages ignored: of an older term, or not for this incarnation
 
-	Held   uint64 // times a region was held for want of control; a process's counts those of its threads
-	Lapsed uint64 // regions that were cancelled for want of control; likewise
+	HeldRegions     uint64 // times a region was held because control was lost; a process's counts those of its threads
+	CanceledRegions uint64 // regions that were cancelled because control was lost; likewise
 
 	Signals SignalStats // into the regions of this member or thread
 	Threads SignalStats // into the regions of all its threads
@@ -53,8 +53,8 @@ func (s SignalStats) add(t SignalStats) SignalStats {
 func statsOf(c *agentcore.Core) Stats {
 	s := c.Stats()
 	return Stats{
-		States: s.Reports, Dropped: s.Dropped, Batches: s.Batches, Resent: s.Resent, Gone: s.Gone,
-		Rejoins: s.Rejoins, Stamps: s.Backwards, Strange: s.Strange,
+		States: s.Reports, Dropped: s.Dropped, Batches: s.Batches, Resent: s.Resent, Unavailable: s.Gone,
+		Rejoins: s.Rejoins, RefusedStamps: s.Backwards, Ignored: s.Strange,
 		Signals: SignalStats{
 			Received: s.Signals, Copies: s.Copies,
 			Applied: s.Fates[control.Applied], NoSuchEntry: s.Fates[control.NoSuchEntry], Expired: s.Fates[control.Expired],

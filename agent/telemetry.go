@@ -31,12 +31,12 @@ func (m *Member) observe() error {
 		o.Count(telemetry.AgentBatches, s.Batches)
 		o.Count(telemetry.AgentSendErrors, s.PublishErrors)
 		o.Count(telemetry.AgentRejected, s.BadFrames, attribute.String("reason", "frame"))
-		o.Count(telemetry.AgentRejected, s.Strange, attribute.String("reason", "strange"))
+		o.Count(telemetry.AgentRejected, s.Ignored, attribute.String("reason", "strange"))
 		o.Count(telemetry.AgentRejoins, s.Rejoins)
 		o.Count(telemetry.AgentRing, held)
 		o.Count(telemetry.AgentRegions, open)
-		o.Count(telemetry.AgentHeld, s.Held)
-		o.Count(telemetry.AgentLapsed, s.Lapsed)
+		o.Count(telemetry.AgentHeld, s.HeldRegions)
+		o.Count(telemetry.AgentLapsed, s.CanceledRegions)
 		signals := s.Signals.add(s.Threads)
 		for fate, n := range map[control.Fate]uint64{
 			control.Applied: signals.Applied, control.OldEpoch: signals.OldEpoch, control.NoSuchEntry: signals.NoSuchEntry,

@@ -128,7 +128,7 @@ func TestThreads(t *testing.T) {
 		canceled.Wait()
 		synctest.Wait()
 		// A thread that is left alone is an epoch of its own, and may be told again.
-		if s := m.Stats(); s.Signals.Applied != 1 || s.Threads.Applied != 4 || s.Stamps != 0 {
+		if s := m.Stats(); s.Signals.Applied != 1 || s.Threads.Applied != 4 || s.RefusedStamps != 0 {
 			t.Errorf("%+v", s)
 		}
 		if len(h.rejected) > 0 {
@@ -241,7 +241,7 @@ func TestThreadsOverrunTheRing(t *testing.T) {
 		}
 		threads.Wait()
 		time.Sleep(time.Second)
-		if h.fired("better") != 0 || len(h.rejected) > 0 || m.Stats().Stamps != 0 {
+		if h.fired("better") != 0 || len(h.rejected) > 0 || m.Stats().RefusedStamps != 0 {
 			t.Errorf("fired %v, rejected %v, %+v", h.verdicts, h.rejected, m.Stats())
 		}
 	})

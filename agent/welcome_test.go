@@ -30,8 +30,8 @@ func TestIgnoredWelcomesAreLogged(t *testing.T) {
 				t.Errorf("the log lacks %s:\n%s", why, log.String())
 			}
 		}
-		if s := m.Stats(); s.Strange != 4 {
-			t.Errorf("%d were counted", s.Strange)
+		if s := m.Stats(); s.Ignored != 4 {
+			t.Errorf("%d were counted", s.Ignored)
 		}
 	})
 }

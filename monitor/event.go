@@ -44,10 +44,10 @@ type Verdict struct {
 	// What the bound rests on, by name, joined by "+"; empty if one clock ordered
 	// the states.
 	Sources string
-	// Over is for how long the first state of the witness to end had been over when it
-	// fired, by the newest that its member had told; 0 if that is no more than the plan's
-	// heartbeat and two seconds, as long as which it may take to hear from all.
-	Over time.Duration
+	// EndedAgo is how long ago the first state of the witness had ended when the predicate fired, by its
+	// member's newest report. It is 0 up to a heartbeat and two seconds, which is how long it may take to
+	// hear from all members.
+	EndedAgo time.Duration `digest:"Over"`
 	// Heard is when the newest report that the global state rests on was taken in, on
 	// the clock of Step; MinInstant where the verdict follows from something else: the
 	// end of a hold time, a signal from above.

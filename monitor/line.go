@@ -151,9 +151,9 @@ type Firing struct {
 	Bound     float64       `json:"bound_seconds"` // the widest of their stamps, 0 by the same clock
 	Sources   string        `json:"bound_sources"` // what the bound rests on, joined by "+"
 	Witness   []WitnessLine `json:"witness"`       // the states that held together
-	// Over is for how long the first of them to end had been over, if that is long; see [Verdict].
-	Over   float64 `json:"over_seconds,omitempty"`
-	Silent bool    `json:"silent,omitempty"` // its predicate only sets variables of memory
+	// EndedAgo is how long ago the first of them had ended, if that is long; see [Verdict].
+	EndedAgo float64 `json:"ended_ago_seconds,omitempty"`
+	Silent   bool    `json:"silent,omitempty"` // its predicate only sets variables of memory
 	// WitnessLeftOut counts states that Witness has no room for; watchers are told 64.
 	WitnessLeftOut int `json:"witness_left_out,omitempty"`
 }
@@ -178,7 +178,7 @@ func (v Verdict) Line() Line {
 	}
 	b.Firing = &Firing{
 		Decision: v.Decision.String(), Modality: cmp.Or(v.Modality, scgs.Inst.String()), Held: v.Span.Certain().Seconds(), SameClock: v.Span.SameClock,
-		Bound: v.Bound.Seconds(), Sources: v.Sources, Over: v.Over.Seconds(), Silent: v.Silent, Witness: make([]WitnessLine, len(v.Witness)),
+		Bound: v.Bound.Seconds(), Sources: v.Sources, EndedAgo: v.EndedAgo.Seconds(), Silent: v.Silent, Witness: make([]WitnessLine, len(v.Witness)),
 	}
 	for i := range v.Witness {
 		p := &v.Witness[i]

@@ -100,11 +100,11 @@ type StateStatus struct {
 // Standing says whether a member takes part.
 type Standing string
 
-// The standings.
+// The standings. Their JSON is the word.
 const (
-	Taking  Standing = "in"      // it is in the epoch
+	InEpoch Standing = "in"      // it is in the epoch
 	Ready   Standing = "ready"   // it waits for the next epoch
-	Mute    Standing = "mute"    // it has joined, and has no state
+	NoState Standing = "mute"    // it has joined, and has no state
 	Gone    Standing = "gone"    // it has left or was dropped
 	Leaving Standing = "leaving" // it is gone, and the epoch with it is not over yet
 )

@@ -45,8 +45,8 @@ func (v *VerdictLine) text(string) string {
 		parts[i] = v.Witness[i].String()
 	}
 	line := fmt.Sprintf("%s fired (decision %s) on %s; %s", v.Predicate, v.Decision, some(parts, v.WitnessLeftOut), v.Certainty())
-	if v.Over > 0 {
-		line += "; that was over " + Seconds(v.Over) + " ago"
+	if v.EndedAgo > 0 {
+		line += "; it had ended " + Seconds(v.EndedAgo) + " before"
 	}
 	if v.Suppressed > 0 {
 		line += "; its cooldown had kept back " + count(v.Suppressed, "firing")

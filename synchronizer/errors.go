@@ -23,12 +23,12 @@ var (
 	// synchronizer, in a later term: the members obey that one alone. The error says where
 	// it runs. Run one of the two only.
 	ErrSuperseded = errors.New("another process leads as this synchronizer")
-	// ErrLags is what it tells if it was 5 s behind what had come for it, and has ended for a
-	// process that stands by to lead.
-	ErrLags = errors.New("it lags")
-	// ErrStandsBy is what the methods of a synchronizer fail with while another process
-	// leads, which the error names. Ask that one.
-	ErrStandsBy = errors.New("it stands by")
+	// ErrFellBehind is returned by [Synchronizer.Err] if this process fell 5 s behind its messages and
+	// ended so that a standby could lead. Start this process again as the standby.
+	ErrFellBehind = errors.New("the process fell behind")
+	// ErrStandby is returned by the methods of a synchronizer while another process leads. The error
+	// names that process: ask it.
+	ErrStandby = errors.New("this process is a standby")
 	// ErrEnded is what the methods of a synchronizer fail with that was closed or has
 	// ended by itself; [Synchronizer.Err] says why. Start another one.
 	ErrEnded = errors.New("the synchronizer has ended")

@@ -630,8 +630,8 @@ func TestLeaderThatLagsResigns(t *testing.T) {
 	}
 	late()
 	<-first.Done()
-	const want = `^synchronizer "gsync": it lags: what came 1m[45]\.?[0-9]*s ago is not taken in yet, and another process stands by: start this one again to stand by$`
-	if err := first.Err(); !errors.Is(err, ErrLags) || !regexp.MustCompile(want).MatchString(err.Error()) {
+	const want = `^synchronizer "gsync": the process fell behind: a message that came 1m[45]\.?[0-9]*s ago is not processed yet, and a standby is ready to lead: start this process again as the standby$`
+	if err := first.Err(); !errors.Is(err, ErrFellBehind) || !regexp.MustCompile(want).MatchString(err.Error()) {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 	leads(t, "the standby", second)

@@ -241,7 +241,7 @@ func (l *loop) failed() bool {
 	if l.lag > 0 {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.err = fmt.Errorf("synchronizer %q: %w: what came %v ago is not taken in yet, and another process stands by: start this one again to stand by", l.name, ErrLags, l.lag.Round(time.Millisecond))
+		l.err = fmt.Errorf("synchronizer %q: %w: a message that came %v ago is not processed yet, and a standby is ready to lead: start this process again as the standby", l.name, ErrFellBehind, l.lag.Round(time.Millisecond))
 		return true
 	}
 	why := l.output.Failed

@@ -194,9 +194,9 @@ func (h *beats) standsBy(name string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.leader.Term == 0 {
-		return fmt.Errorf("synchronizer %q: %w, and has heard of no other process that leads", name, ErrStandsBy)
+		return fmt.Errorf("synchronizer %q: %w, and no process is known to lead: start one, or wait", name, ErrStandby)
 	}
-	return fmt.Errorf("synchronizer %q: %w: %v leads in term %d", name, ErrStandsBy, &h.leader.beat, h.leader.Term)
+	return fmt.Errorf("synchronizer %q: %w: %v leads in term %d", name, ErrStandby, &h.leader.beat, h.leader.Term)
 }
 
 // before reports whether one that stands by is to begin before another one.

@@ -56,7 +56,7 @@ func TestStandby(t *testing.T) {
 	want := fmt.Sprintf("leads in term %d", first.term.Load())
 	testwait.Until(t, "word of who leads", func() bool {
 		_, err := second.Status(t.Context())
-		return errors.Is(err, ErrStandsBy) && strings.HasSuffix(err.Error(), want)
+		return errors.Is(err, ErrStandby) && strings.HasSuffix(err.Error(), want)
 	})
 	parts := second.Readiness()
 	if last := parts[len(parts)-1]; last.Part != "leads" || last.Ready || !strings.HasSuffix(last.Detail, want) || !parts[0].Ready {
@@ -66,7 +66,7 @@ func TestStandby(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := second.Reload(cfg); !errors.Is(err, ErrStandsBy) {
+	if err := second.Reload(cfg); !errors.Is(err, ErrStandby) {
 		t.Error(err)
 	}
 	if _, err := tryLed(t.Context(), server.Connect(bus.Options{}), Options{}); !errors.Is(err, ErrNameTaken) {
@@ -171,7 +171,7 @@ func TestStandbyWithoutALeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := startLed(t, server, Options{Standby: true, Logger: log.logger()})
-	if _, err := s.Status(t.Context()); err == nil || err.Error() != `synchronizer "gsync": it stands by, and has heard of no other process that leads` {
+	if _, err := s.Status(t.Context()); err == nil || err.Error() != `synchronizer "gsync": this process is a standby, and no process is known to lead: start one, or wait` {
 		t.Error(err)
 	}
 	testwait.Until(t, "an attempt", func() bool {

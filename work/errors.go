@@ -10,16 +10,16 @@ import (
 
 // The errors that a program can tell apart.
 var (
-	// ErrTwice says that a task of another content has that ID in this phase.
-	ErrTwice = workcore.ErrTwice
+	// ErrDuplicateID is returned by [Space.Put] if another task of this phase has the ID.
+	ErrDuplicateID = workcore.ErrDuplicateID
 	// ErrClosed says that the space or its member was closed.
 	ErrClosed = errors.New("the space is closed")
 	// ErrDropped says that the member is not in the group any more: it was silent for too long, or another
 	// process has its name. Its tasks are lost. Open the space again once it is back.
 	ErrDropped = errors.New("the member is not in the group any more, and its tasks are lost")
-	// ErrTaken is the cause of the context of a function whose task is not this member's any more: it was
-	// cancelled, or another member has it. What the function returns is ignored.
-	ErrTaken = errors.New("the task is not here any more: return")
+	// ErrTaskGone is the cause of a function's context once the task was cancelled or another member has it.
+	// What the function returns then is ignored.
+	ErrTaskGone = errors.New("the task is not here any more: return")
 )
 
 // TaskError is a task that has failed for good.

@@ -8,8 +8,8 @@ import (
 	"github.com/gopegasus/pegasus/internal/workcore"
 )
 
-// ErrEnd says that the phase is over, so there is no next task in it.
-var ErrEnd = errors.New("the phase is over")
+// ErrPhaseOver says that the phase is over, so there is no next task in it.
+var ErrPhaseOver = errors.New("the phase is over")
 
 // Pulled is a task that [Space.Next] has given to the program.
 type Pulled struct {
@@ -17,7 +17,7 @@ type Pulled struct {
 }
 
 // Next waits for a task of a function that was declared with [Pull], and returns it. It returns
-// [ErrEnd] once the phase is over; a program that goes on with the next one calls it again. The task is
+// [ErrPhaseOver] once the phase is over; a program that goes on with the next one calls it again. The task is
 // the caller's until it calls [Done] or [Pulled.Fail], which it has to do for each.
 func (s *Space) Next(ctx context.Context) (*Pulled, error) {
 	s.mu.Lock()
@@ -27,7 +27,7 @@ func (s *Space) Next(ctx context.Context) (*Pulled, error) {
 		return nil, err
 	}
 	if len(s.pulled) == 0 {
-		return nil, ErrEnd
+		return nil, ErrPhaseOver
 	}
 	r := s.pulled[0]
 	s.pulled = s.pulled[1:]

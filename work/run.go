@@ -216,7 +216,7 @@ func (r *run) child(t *workcore.Task, key float64) error {
 	}
 	for i := range r.children {
 		if r.children[i].ID == t.ID {
-			return fmt.Errorf("work: put task %q: %w: its function has put it before", t.ID, ErrTwice)
+			return fmt.Errorf("work: put task %q: %w: its function has put it before", t.ID, ErrDuplicateID)
 		}
 	}
 	if len(r.children) == workcore.MaxChildren {
@@ -234,13 +234,13 @@ func (s *Space) stopRun(r *run) {
 	if r == nil || r.whyEnded() != nil {
 		return
 	}
-	r.cancel(ErrTaken)
+	r.cancel(ErrTaskGone)
 	if i := slices.Index(s.pulled, r); i >= 0 { // Nobody has it yet, so nobody will return.
 		s.pulled = slices.Delete(s.pulled, i, i+1)
 		s.running.Go(func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.done(r, &workcore.Step{Record: workcore.Record{Fate: workcore.Failed, Error: ErrTaken.Error()}})
+			s.done(r, &workcore.Step{Record: workcore.Record{Fate: workcore.Failed, Error: ErrTaskGone.Error()}})
 		})
 		return
 	}
@@ -281,7 +281,7 @@ var errNoRun = errors.New("work: Yield needs the context of a function that a sp
 
 // Yield is where a bag may be split, saved and interrupted. The function of a bag calls it often, each
 // millisecond or so: most calls cost some nanoseconds. It returns an error when the function has to
-// return: the task is not this member's any more ([ErrTaken]), or the space is closed. Between two calls
+// return: the task is not this member's any more ([ErrTaskGone]), or the space is closed. Between two calls
 // the bag belongs to the function; a call may take items out of it, and sets what was found so far
 // to zero once that is saved. It also commits the tasks that the function has put. In a function that is
 // no bag it tells only whether to return.
@@ -360,7 +360,7 @@ func (r *run) record(step *workcore.Step) error {
 	s.mu.Lock()
 	if s.err != nil || s.runs[r.slot] != r {
 		s.mu.Unlock()
-		return ErrTaken
+		return ErrTaskGone
 	}
 	r.told = int64(r.bag.len())
 	r.items.Store(r.told)

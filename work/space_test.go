@@ -224,7 +224,7 @@ func TestFailures(t *testing.T) {
 		for _, name := range []string{"bad", "panics"} {
 			if err := a.Put(t.Context(), name, 1, ID("t")); err != nil && name == "bad" {
 				t.Fatal(err)
-			} else if name == "panics" && !errors.Is(err, ErrTwice) {
+			} else if name == "panics" && !errors.Is(err, ErrDuplicateID) {
 				t.Errorf("two tasks of one ID: %v", err)
 			}
 		}
@@ -322,7 +322,7 @@ func TestNext(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if e, f := <-errs, <-errs; !errors.Is(e, ErrEnd) || !errors.Is(f, ErrEnd) || sum != 19 {
+		if e, f := <-errs, <-errs; !errors.Is(e, ErrPhaseOver) || !errors.Is(f, ErrPhaseOver) || sum != 19 {
 			t.Errorf("the sum is %d, and Next ends with %v and %v", sum, e, f)
 		}
 	})

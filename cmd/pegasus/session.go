@@ -133,7 +133,7 @@ func (s *session) leave() error {
 	if files := s.journals.files; len(files) > 0 && !s.flags.standby {
 		return fmt.Errorf("the program was left before its end: go on with --resume %s", files[0].Name())
 	}
-	if err := s.running[0].CancelProgram("the run was ended by a signal"); errors.Is(err, synchronizer.ErrStandsBy) {
+	if err := s.running[0].CancelProgram("the run was ended by a signal"); errors.Is(err, synchronizer.ErrStandby) {
 		return nil // Another one runs it.
 	} else if err != nil {
 		return err

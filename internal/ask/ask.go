@@ -110,7 +110,7 @@ func (a *Asker) Space(ctx context.Context, status *monitor.Status) (answers []*w
 	var members []string
 	missing := map[string]bool{}
 	for i := range status.Members {
-		if m := &status.Members[i]; slices.Contains([]monitor.Standing{monitor.Taking, monitor.Ready, monitor.Mute}, m.Standing) {
+		if m := &status.Members[i]; slices.Contains([]monitor.Standing{monitor.InEpoch, monitor.Ready, monitor.NoState}, m.Standing) {
 			members, missing[m.Name] = append(members, m.Name), true
 		}
 	}

@@ -151,7 +151,7 @@ func (r *role) takePart(ctx context.Context, w *writer, logger *slog.Logger) err
 		s := m.Stats()
 		w.put(&record{Kind: kindCount, At: clock(), Shown: &shown{Counters: map[string]uint64{
 			"signals refused by members, old-epoch": s.Signals.OldEpoch, "signals refused by members, no-such-entry": s.Signals.NoSuchEntry,
-			"copies of signals": s.Signals.Copies, "messages of an older term": s.Strange,
+			"copies of signals": s.Signals.Copies, "messages of an older term": s.Ignored,
 			"states that rings dropped": s.Dropped, "members that came back": s.Rejoins,
 		}}})
 	}
@@ -374,7 +374,7 @@ func shows(st *monitor.Status) *shown {
 	for i := range st.Members {
 		m := &st.Members[i]
 		p := share{Member: m.Name, Unknown: m.Unknown || m.Behind > 0}
-		if m.Standing != monitor.Taking {
+		if m.Standing != monitor.InEpoch {
 			p.Absent, p.Why = string(m.Standing), m.Why
 		}
 		for _, v := range m.State {
@@ -406,7 +406,7 @@ func (w *writer) event(e monitor.Event) {
 		}
 		f := &firing{
 			Rule: e.Predicate, Made: number{e.Decision.Term, e.Decision.Epoch, e.Decision.Number},
-			Modality: e.Modality, Held: int64(e.Span.Certain()), Over: int64(e.Over),
+			Modality: e.Modality, Held: int64(e.Span.Certain()), Over: int64(e.EndedAgo),
 		}
 		for i := range e.Witness {
 			p := &e.Witness[i]

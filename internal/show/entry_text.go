@@ -122,7 +122,7 @@ func (s Standing) String() string {
 	if s.State == nil {
 		ready := 0
 		for _, m := range s.Members {
-			if m.Standing == monitor.Ready || m.Standing == monitor.Taking {
+			if m.Standing == monitor.Ready || m.Standing == monitor.InEpoch {
 				ready++
 			}
 		}
@@ -130,7 +130,7 @@ func (s Standing) String() string {
 	}
 	var parts []string
 	for _, m := range s.Members {
-		if m.Standing == monitor.Taking {
+		if m.Standing == monitor.InEpoch {
 			one := monitor.WitnessLine{Member: m.Name, State: m.State, Unknown: m.Unknown}
 			parts = append(parts, one.String())
 		}

@@ -209,7 +209,7 @@ func stateText(m *monitor.MemberStatus) string {
 		return m.Why
 	case m.Unknown:
 		return "unknown"
-	case m.Standing == monitor.Mute:
+	case m.Standing == monitor.NoState:
 		return "none yet"
 	}
 	return m.State.String()

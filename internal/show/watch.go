@@ -268,7 +268,7 @@ func trouble(m *monitor.MemberStatus) int {
 	switch {
 	case m.Silent, m.Unknown, m.Gap > 0:
 		return 2
-	case m.Standing != monitor.Taking:
+	case m.Standing != monitor.InEpoch:
 		return 1
 	}
 	return 0

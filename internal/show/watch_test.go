@@ -29,12 +29,12 @@ func exampleStatus() *monitor.Status {
 		Tenant: "default", Config: "0123456789abcdef", Synchronizer: "gsync", Group: "workers", Term: 1_900_000_000_000_000_000, Epoch: 2, Awaited: 1, Waiting: 1,
 		State: &monitor.StateStatus{Epoch: 2, Index: 17, InForce: true, Held: 1.25, SameClock: true},
 		Members: []monitor.MemberStatus{
-			{Name: "w1", Host: "box", Standing: monitor.Taking, Heard: 0.2, Clock: monitor.ClockStatus{Status: "exact", Bound: new(0.0)}, Pending: 1, State: values("phase=idle load=0.5")},
-			{Name: "w2", Host: "box", Standing: monitor.Taking, Heard: 2.5, Silent: true, Clock: monitor.ClockStatus{Status: "synchronized", Source: "peer", Bound: new(0.00012)}, Pending: 3, State: values("phase=search load=2")},
+			{Name: "w1", Host: "box", Standing: monitor.InEpoch, Heard: 0.2, Clock: monitor.ClockStatus{Status: "exact", Bound: new(0.0)}, Pending: 1, State: values("phase=idle load=0.5")},
+			{Name: "w2", Host: "box", Standing: monitor.InEpoch, Heard: 2.5, Silent: true, Clock: monitor.ClockStatus{Status: "synchronized", Source: "peer", Bound: new(0.00012)}, Pending: 3, State: values("phase=search load=2")},
 			{Name: "w3", Host: "far", Standing: monitor.Ready, Heard: 0.1, Gaps: 1, Lost: 1, Clock: monitor.ClockStatus{Status: "untrusted", Source: "ntp"}, State: values("phase=search load=1")},
-			{Name: "w4", Host: "far", Standing: monitor.Mute, Heard: 0.1, Clock: monitor.ClockStatus{Status: "unknown"}},
+			{Name: "w4", Host: "far", Standing: monitor.NoState, Heard: 0.1, Clock: monitor.ClockStatus{Status: "unknown"}},
 			{Name: "w5", Host: "far", Standing: monitor.Gone, Why: "left", Heard: 30, Clock: monitor.ClockStatus{Status: "exact"}},
-			{Name: "w6", Host: "box", Standing: monitor.Taking, Unknown: true, Heard: 0.3, Gap: 0.25, Behind: 4, Gaps: 2, Lost: 1700, Pending: 2, Clock: monitor.ClockStatus{Status: "exact"}},
+			{Name: "w6", Host: "box", Standing: monitor.InEpoch, Unknown: true, Heard: 0.3, Gap: 0.25, Behind: 4, Gaps: 2, Lost: 1700, Pending: 2, Clock: monitor.ClockStatus{Status: "exact"}},
 		},
 		Predicates: []monitor.PredicateStatus{
 			{Name: "all-idle", Truth: "false", Since: new(3.5), Armed: true, Fired: 2, Decision: "gsync/1/7", Ago: 61},

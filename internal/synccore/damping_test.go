@@ -89,7 +89,7 @@ synchronizers:
 			}
 			comes(1000)
 			pass(20 * time.Second)
-			if s := core.Status(now); s.Members[1].Standing != monitor.Taking {
+			if s := core.Status(now); s.Members[1].Standing != monitor.InEpoch {
 				t.Errorf("in the end it is %+v", s.Members[1])
 			}
 		})

@@ -183,7 +183,7 @@ func (c *Core) missingMembers(l *missing, now clocksync.Instant) {
 		switch {
 		case m.ready() && c.admitted(m) > now:
 			add("returns", c.putOffText(m, now), nil)
-		case m.standing() == monitor.Mute:
+		case m.standing() == monitor.NoState:
 			add("state", "it has joined and has no state: "+c.plan.MuteHint(), nil)
 		case m.index == noIndex:
 		case c.tuple && m.state.Unknown:

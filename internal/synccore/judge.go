@@ -549,7 +549,7 @@ func (c *Core) fire(r *plan.Rule, s *ruleState, o *occasion, out *Output) {
 		v := monitor.Verdict{
 			Predicate: r.Name, Truth: predicates.True, Fired: true, Decision: decision, Suppressed: s.suppressed, Silent: len(r.Signals) == 0 && len(r.Set) > 0,
 			Epoch: c.epoch, Index: o.index, Partial: o.partial, Modality: o.modality, Span: o.span, Heard: o.heard,
-			Witness: c.witness(o.rows), Bound: c.bound(o.span), Sources: c.sources(o.span), Over: c.overFor(),
+			Witness: c.witness(o.rows), Bound: c.bound(o.span), Sources: c.sources(o.span), EndedAgo: c.overFor(),
 		}
 		out.Verdicts = append(out.Verdicts, v)
 		c.programVerdict(r, s, &v)

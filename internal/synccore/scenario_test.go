@@ -442,8 +442,8 @@ func (s *story) print() string {
 		if v.Reason != "" {
 			fmt.Fprintf(&b, " (%s)", v.Reason)
 		}
-		if v.Over > 0 {
-			fmt.Fprintf(&b, " over %v", v.Over)
+		if v.EndedAgo > 0 {
+			fmt.Fprintf(&b, " over %v", v.EndedAgo)
 		}
 		if v.Suppressed > 0 {
 			fmt.Fprintf(&b, " suppressed %d", v.Suppressed)

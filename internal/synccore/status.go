@@ -74,7 +74,7 @@ func (c *Core) memberStatus(now clocksync.Instant) []monitor.MemberStatus {
 			Heard: ago(now, m.lastHeard()), Silent: c.quiet(m, now), Clock: c.clockStatus(m, together),
 			Seq: m.last, Behind: len(m.stash), Gaps: m.losses.gaps, Lost: m.losses.states, Regions: regionNames(m.regions),
 		}
-		if c.paused && one.Standing == monitor.Taking {
+		if c.paused && one.Standing == monitor.InEpoch {
 			one.Standing = monitor.Ready
 		}
 		if m.ready() && c.admitted(m) > now {
@@ -128,11 +128,11 @@ func (m *member) standing() monitor.Standing {
 	case m.gone:
 		return monitor.Gone
 	case m.index != noIndex:
-		return monitor.Taking
+		return monitor.InEpoch
 	case m.newest.known:
 		return monitor.Ready
 	}
-	return monitor.Mute
+	return monitor.NoState
 }
 
 // quiet reports whether nothing was heard from a member for two heartbeats, of which it

@@ -10,7 +10,7 @@ import (
 
 // The errors of Put that a program can tell apart.
 var (
-	ErrTwice = errors.New("another task has that ID")
+	ErrDuplicateID = errors.New("another task has that ID")
 	ErrFull  = errors.New("as many tasks are open as may be")
 )
 
@@ -96,7 +96,7 @@ func (s *Store) Put(t *Task, key float64) error {
 		s.admit([]float64{key})
 		s.endDoomed()
 	case Taken:
-		return fmt.Errorf("task %q: %w: give each task of a phase its own", t.ID, ErrTwice)
+		return fmt.Errorf("task %q: %w: give each task of a phase its own", t.ID, ErrDuplicateID)
 	default:
 	}
 	return nil

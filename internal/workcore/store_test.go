@@ -304,7 +304,7 @@ func TestPut(t *testing.T) {
 	}{
 		{first, "", nil},
 		{first, "", nil},
-		{Task{ID: "a", Func: "f", Body: []byte("2")}, `task "a": another task has that ID: give each task of a phase its own`, ErrTwice},
+		{Task{ID: "a", Func: "f", Body: []byte("2")}, `task "a": another task has that ID: give each task of a phase its own`, ErrDuplicateID},
 		{Task{ID: "b", Func: "f"}, "", nil},
 		{Task{ID: "c", Func: "f"}, `task "c": as many tasks are open as may be: 2`, ErrFull},
 	} {
