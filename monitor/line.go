@@ -178,11 +178,12 @@ func (v Verdict) Line() Line {
 	}
 	b.Firing = &Firing{
 		Decision: v.Decision.String(), Modality: cmp.Or(v.Modality, scgs.Inst.String()), Held: v.Span.Certain().Seconds(), SameClock: v.Span.SameClock,
-		Bound: v.Bound.Seconds(), Sources: v.Sources, Over: v.Over.Seconds(), Silent: v.Silent, Witness: make([]WitnessLine, len(v.Witness)),
+		Bound: v.Bound.Seconds(), Sources: v.Sources, Over: v.Over.Seconds(), Silent: v.Silent, Witness: make([]WitnessLine, 0, len(v.Witness)),
 	}
 	for i := range v.Witness {
-		p := &v.Witness[i]
-		b.Witness[i] = WitnessLine{p.Name, NewValues(p.Fields, p.Row), p.State.Unknown, p.String()}
+		if p := &v.Witness[i]; !p.Outside {
+			b.Witness = append(b.Witness, WitnessLine{p.Name, NewValues(p.Fields, p.Row), p.State.Unknown, p.String()})
+		}
 	}
 	return Line{Event: "fired", Body: b}
 }

@@ -30,7 +30,7 @@ func (c *Core) explain(now clocksync.Instant, predicate string) (monitor.Explana
 	}
 	i := c.ruleIndex(predicate)
 	if i < 0 {
-		return monitor.Explanation{}, false
+		return c.explainGroups(now, predicate)
 	}
 	r := c.plan.Rules[i]
 	e := monitor.Explanation{
@@ -48,6 +48,19 @@ func (c *Core) explain(now clocksync.Instant, predicate string) (monitor.Explana
 		e.Last = p.decision(now)
 	}
 	return e, true
+}
+
+// explainGroups explains a predicate that is judged for groups of members, by its key.
+func (c *Core) explainGroups(now clocksync.Instant, key string) (monitor.Explanation, bool) {
+	e := monitor.Explanation{Synchronizer: c.plan.Name, PredicateStatus: monitor.PredicateStatus{Name: key}, Parts: []monitor.Condition{}, Missing: []monitor.Missing{}}
+	for _, r := range c.plan.Rules {
+		if r.Key != key || r.By == 0 {
+			continue
+		}
+		one, _ := c.explain(now, r.Name)
+		e.Groups = append(e.Groups, one)
+	}
+	return e, len(e.Groups) > 0
 }
 
 func (r *membership) condition(p *predicates.Part) monitor.Condition {
@@ -141,7 +154,7 @@ func (j *judgement) missingRuns(add func(kind, text string, since *float64), r *
 	case k > 1:
 		add("runs", fmt.Sprintf("no set of %d members or more is known to hold it together, beside those that it has fired on", k), nil)
 		return
-	case k == 1:
+	case k == 1, r.Detector.Each:
 		add("runs", "no member is known to hold it, beside the times that it has fired on", nil)
 		return
 	}
