@@ -263,6 +263,7 @@ type ProgramLine struct {
 	Processor string  `json:"processor,omitempty"` // where the block is
 	Predicate string  `json:"predicate,omitempty"` // that passed, or has signalled
 	Branch    *int    `json:"branch,omitempty"`    // of a construct that has passed
+	Iteration int     `json:"iteration,omitempty"` // of a loop that goes on: the one that begins, from 1
 	Decision  string  `json:"decision,omitempty"`  // that it rests on
 	Outcome   string  `json:"outcome,omitempty"`   // a word of [control.BlockOutcome]
 	Result    string  `json:"result,omitempty"`    // JSON
@@ -275,7 +276,7 @@ type ProgramLine struct {
 func (e ProgramEvent) Line() Line {
 	b := &ProgramLine{
 		Path: e.Path, Construct: e.Construct, Name: e.Name, Replicas: e.Replicas, Run: e.Run,
-		Processor: e.Processor, Predicate: e.Predicate, Result: e.Result, Reason: e.Reason,
+		Processor: e.Processor, Predicate: e.Predicate, Iteration: e.Iteration, Result: e.Result, Reason: e.Reason,
 	}
 	if e.Block.Instance > 0 {
 		b.Block = e.Block.String()
