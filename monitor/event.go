@@ -60,6 +60,10 @@ type Part struct {
 	Fields scgs.Schema  // what the values of Row are
 	Row    []scgs.Value // empty if its state is unknown
 	State  scgs.Part    // with its stamps
+	// Outside is set if the predicate is one of a group of members, and the member is in
+	// another group: its state held at the same time and had no part in the verdict. Lines
+	// and explanations leave it out.
+	Outside bool `digest:"-"`
 }
 
 // String gives the member with its state, as "w1 (phase=idle load=0.5)".

@@ -21,6 +21,9 @@ type Explanation struct {
 	// Balance is there in the explanation of the section balance alone, under the name
 	// [BalanceName]: it has the last plan in place of a decision.
 	Balance *BalanceStatus `json:"balance,omitempty"`
+	// Groups are the explanations for each group of members, if the name asked for is that of
+	// a predicate with by; beside them only Synchronizer and Name are set.
+	Groups []Explanation `json:"groups,omitempty"`
 }
 
 // Condition is a part of a predicate's text; see [predicates.Part].

@@ -178,11 +178,12 @@ func (v Verdict) Line() Line {
 	}
 	b.Firing = &Firing{
 		Decision: v.Decision.String(), Modality: cmp.Or(v.Modality, scgs.Inst.String()), Held: v.Span.Certain().Seconds(), SameClock: v.Span.SameClock,
-		Bound: v.Bound.Seconds(), Sources: v.Sources, EndedAgo: v.EndedAgo.Seconds(), Silent: v.Silent, Witness: make([]WitnessLine, len(v.Witness)),
+		Bound: v.Bound.Seconds(), Sources: v.Sources, EndedAgo: v.EndedAgo.Seconds(), Silent: v.Silent, Witness: make([]WitnessLine, 0, len(v.Witness)),
 	}
 	for i := range v.Witness {
-		p := &v.Witness[i]
-		b.Witness[i] = WitnessLine{p.Name, NewValues(p.Fields, p.Row), p.State.Unknown, p.String()}
+		if p := &v.Witness[i]; !p.Outside {
+			b.Witness = append(b.Witness, WitnessLine{p.Name, NewValues(p.Fields, p.Row), p.State.Unknown, p.String()})
+		}
 	}
 	return Line{Event: "fired", Body: b}
 }
@@ -262,6 +263,7 @@ type ProgramLine struct {
 	Processor string  `json:"processor,omitempty"` // where the block is
 	Predicate string  `json:"predicate,omitempty"` // that passed, or has signalled
 	Branch    *int    `json:"branch,omitempty"`    // of a construct that has passed
+	Iteration int     `json:"iteration,omitempty"` // of a loop that goes on: the one that begins, from 1
 	Decision  string  `json:"decision,omitempty"`  // that it rests on
 	Outcome   string  `json:"outcome,omitempty"`   // a word of [control.BlockOutcome]
 	Result    string  `json:"result,omitempty"`    // JSON
@@ -274,7 +276,7 @@ type ProgramLine struct {
 func (e ProgramEvent) Line() Line {
 	b := &ProgramLine{
 		Path: e.Path, Construct: e.Construct, Name: e.Name, Replicas: e.Replicas, Run: e.Run,
-		Processor: e.Processor, Predicate: e.Predicate, Result: e.Result, Reason: e.Reason,
+		Processor: e.Processor, Predicate: e.Predicate, Iteration: e.Iteration, Result: e.Result, Reason: e.Reason,
 	}
 	if e.Block.Instance > 0 {
 		b.Block = e.Block.String()

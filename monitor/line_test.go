@@ -76,6 +76,15 @@ var lines = []struct {
 		monitor.ProgramEvent{Kind: monitor.ProgramSignal, Construct: "do", Predicate: "p", Decision: decision, Block: block, Processor: "n1-1"},
 		"p has signalled to do (" + block.String() + ") on n1-1 (decision g/2/17)", `"event":"signalled"`,
 	},
+	{
+		monitor.ProgramEvent{Kind: monitor.ProgramPass, Construct: "until", Name: "rounds", Predicate: "p", Branch: control.Otherwise, Iteration: 2, Decision: decision},
+		"until rounds: iteration 2 begins, p is false (decision g/2/17)",
+		`"branch":-1,"construct":"until","decision":"g/2/17","event":"pass","iteration":2,"name":"rounds","predicate":"p"`,
+	},
+	{
+		monitor.ProgramEvent{Kind: monitor.ProgramPass, Construct: "while", Predicate: "p", Iteration: 1, Decision: decision},
+		"while: iteration 1 begins, p is true (decision g/2/17)", `"iteration":1`,
+	},
 	{monitor.ProgramEvent{Kind: monitor.ProgramPass, Construct: "par"}, "passed par", `"branch":0,"construct":"par","event":"pass"`},
 	{monitor.ProgramEvent{Kind: monitor.ProgramEnd, Construct: "par", Outcome: program.Failed, Reason: "why"}, "par is failed: why", `"construct":"par","event":"end","outcome":"failed","reason":"why"`},
 	{monitor.ProgramEvent{Kind: monitor.ProgramFinish, Outcome: program.Done, Result: "[1]"}, "the program is done: [1]", `"event":"finish","outcome":"done","result":"[1]"`},

@@ -16,6 +16,7 @@ type ProgramEvent struct {
 	Processor string               // where the block is
 	Predicate string               // that passed, or has signalled
 	Branch    int                  // taken; control.Otherwise for none
+	Iteration int                  `digest:"-"` // of a loop that goes on: the one that begins, counted from 1; 0: it ends, or is no loop
 	Decision  control.Decision     // that it rests on
 	Outcome   control.BlockOutcome // of what has ended
 	Result    string               // of the program or the construct, JSON

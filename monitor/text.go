@@ -179,6 +179,16 @@ func (p *ProgramLine) text(event string) string {
 		return "cancel " + run + because
 	case "pass":
 		text := "passed " + p.subject()
+		if p.Iteration > 0 {
+			text = fmt.Sprintf("%s: iteration %d begins", p.subject(), p.Iteration)
+			if p.Predicate != "" {
+				text += ", " + p.Predicate + " is " + fmt.Sprint(p.Branch != nil && *p.Branch != control.Otherwise)
+			}
+			if p.Decision != "" {
+				text += " (decision " + p.Decision + ")"
+			}
+			return text
+		}
 		if p.Predicate != "" {
 			text += " by " + p.Predicate
 		}

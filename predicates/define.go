@@ -133,6 +133,7 @@ func (e *Env) Each(src string) (anyOf, local *Expression, err error) {
 	if local, err = anyOf.local(call); err != nil {
 		return nil, nil, inMember(src, err)
 	}
+	anyOf.own, local.own = src, src
 	return anyOf, local, nil
 }
 

@@ -21,7 +21,8 @@ type Part struct {
 	Low, High scgs.Value
 	// Reason says why the value is not known; empty if it is.
 	Reason string
-	// Split is nil where the part is not all, any, none, one or count over members.
+	// Split is nil where the part is not all, any, none, one or count over members, and
+	// no condition on one member.
 	Split *Split
 }
 
@@ -36,13 +37,19 @@ type Split struct {
 // variables named by let, and the functions over groups and the variables that
 // stand in these, each with its present value. It compiles the parts again, which
 // costs some 100 us and then what [Expression.Eval] costs twice: it is for questions
-// of people. Of a condition that is one function over a group it gives one part.
+// of people. Of a condition that is one function over a group it gives one part. Of the
+// condition on one member that [Env.Each] gives, the operands are told of each member of the
+// Scope; such a part is true if it is of some member.
 func (p *Expression) Explain(s *Scope) []Part {
 	if p.root.bool == nil {
 		panic(fmt.Sprintf("predicates: %q is no condition but %s", p.src, p.root.what()))
 	}
 	root := p.tree
 	x := explainer{expr: p, scope: s, compiler: compiler{env: p.env, src: p.src, factor: 1}, seen: map[string]bool{}}
+	if p.own != "" {
+		x.members(root.(*ast.BuiltinNode))
+		return x.parts
+	}
 	for {
 		let, ok := root.(*ast.VariableDeclaratorNode)
 		if !ok {
@@ -106,6 +113,39 @@ func (x *explainer) condition(n node, depth int) {
 	if x.tell(n, depth) == nil {
 		x.values(n, depth+1)
 	}
+}
+
+// members tells the operands of a condition on one member, each as any over the members.
+func (x *explainer) members(call *ast.BuiltinNode) {
+	of, ok := call.Arguments[1].(*ast.PredicateNode)
+	if !ok {
+		x.tell(call, 0)
+		return
+	}
+	var operands func(n node, depth int)
+	tell := func(n node, depth int) {
+		x.tell(&ast.BuiltinNode{Name: call.Name, Arguments: []node{call.Arguments[0], &ast.PredicateNode{Node: n}}}, depth)
+		x.parts[len(x.parts)-1].Text = textOf(n)
+	}
+	operands = func(n node, depth int) {
+		b, ok := n.(*ast.BinaryNode)
+		if !ok || connective(b.Operator) == 0 {
+			tell(n, depth)
+			return
+		}
+		for _, side := range []node{b.Left, b.Right} {
+			switch inner, ok := side.(*ast.BinaryNode); {
+			case !ok || connective(inner.Operator) == 0:
+				tell(side, depth)
+			case connective(inner.Operator) == connective(b.Operator):
+				operands(side, depth)
+			default:
+				tell(side, depth)
+				operands(side, depth+1)
+			}
+		}
+	}
+	operands(of.Node, 0)
 }
 
 // connective is '&' or '|' for these operators, 0 for others.

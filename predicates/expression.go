@@ -12,7 +12,8 @@ import (
 type Expression struct {
 	env    *Env
 	src    string
-	shift  int // of places in what was parsed against src, in runes
+	own    string // of a condition on one member: its text, of which src makes one on all
+	shift  int    // of places in what was parsed against src, in runes
 	tree   node
 	result scgs.Field
 	root   value
@@ -68,7 +69,12 @@ func (u Uses) sorted() Uses {
 }
 
 // Source is the text that was compiled.
-func (p *Expression) Source() string { return p.src }
+func (p *Expression) Source() string {
+	if p.own != "" {
+		return p.own
+	}
+	return p.src
+}
 
 // Expanded is the text with what its names stand for; more is false if it has none.
 func (p *Expression) Expanded() (text string, more bool) {

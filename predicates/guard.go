@@ -55,6 +55,9 @@ func guardFunctions(src string, tokens []lexer.Token) error {
 		if hint == "" {
 			hint = didYouMean(t.Value, Functions()) + "the functions are " + strings.Join(Functions(), ", ")
 		}
+		if err := capitalOf(src, t.Value, t.From); err != nil {
+			return err
+		}
 		if _, ok := builtin.Index[t.Value]; ok {
 			return errorAt(src, t.From, hint, "the function %q of expr is not part of the predicate language", t.Value)
 		}

@@ -98,6 +98,9 @@ func (l leasts) Visit(n *node) {
 
 // syntaxError carries an error of expr's lexer or parser over.
 func syntaxError(src string, err error) *Error {
+	if capital := capitalWord(src); capital != nil {
+		return capital
+	}
 	var fault *file.Error
 	if !errors.As(err, &fault) {
 		return errorAt(src, 0, "", "%v", err)
@@ -126,6 +129,29 @@ func syntaxError(src string, err error) *Error {
 		message, hint = "unexpected "+token[1], unexpectedHints[token[1]]
 	}
 	return errorAt(src, fault.From, hint, "%s", message)
+}
+
+// capitalWord finds AND, OR or NOT in a text that does not parse, nil if there is none.
+func capitalWord(src string) *Error {
+	tokens, _ := lexer.Lex(file.NewSource(src)) // What is before a fault is told.
+	for i, t := range tokens {
+		if t.Kind == lexer.Identifier && (i == 0 || !tokens[i-1].Is(lexer.Operator, ".", "?.", "#")) {
+			if err := capitalOf(src, t.Value, t.From); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// capitalOf refuses an operator that is written in capitals.
+func capitalOf(src, word string, at int) *Error {
+	lower := strings.ToLower(word)
+	sign := map[string]string{"and": "&&", "or": "||", "not": "!"}[lower]
+	if sign == "" || lower == word {
+		return nil
+	}
+	return errorAt(src, at, fmt.Sprintf("write %s, or %s", lower, sign), "%s is no operator: the words of the language are in small letters", word)
 }
 
 // wordBehind is what follows in the source without a space, up to a bracket or an operator.

@@ -179,6 +179,8 @@ func (s *Synchronizer) answerOne(ctx context.Context, m bus.Message) (any, error
 		return s.Why(ctx, string(m.Data))
 	case wire.VerbSet:
 		return s.answerSet(m)
+	case wire.VerbReload:
+		return s.answerReload()
 	}
 	return nil, fmt.Errorf("synchronizer %q knows no question %q: it may be older than the command that asks", s.name, verb)
 }

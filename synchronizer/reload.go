@@ -46,15 +46,45 @@ func (c *Config) Changes(to *Config, name string) ([]string, error) {
 // begin to go to a group whose synchronizer has the same name, [ErrNameTaken]. It returns when the configuration is in
 // force. It must not be called by the observer.
 func (s *Synchronizer) Reload(cfg *Config) error {
+	_, err := s.changeTo(cfg)
+	return err
+}
+
+// changeTo is Reload, and returns what has changed.
+func (s *Synchronizer) changeTo(cfg *Config) (changes []string, err error) {
 	if s.ended() {
-		return fmt.Errorf("synchronizer %q: reload: %w", s.name, ErrEnded)
+		return nil, fmt.Errorf("synchronizer %q: reload: %w", s.name, ErrEnded)
 	}
 	if plan, err := cfg.plan(s.name); err == nil { // Else the owner of the core refuses it.
 		if err := s.listenAlso(plan.Groups()); err != nil {
-			return fmt.Errorf("synchronizer %q: reload: %w", s.name, err)
+			return nil, fmt.Errorf("synchronizer %q: reload: %w", s.name, err)
 		}
 	}
-	return s.call("reload", func(l *loop) error { return l.reload(cfg) })
+	err = s.call("reload", func(l *loop) error {
+		var err error
+		changes, err = l.reload(cfg)
+		return err
+	})
+	return changes, err
+}
+
+// answerReload answers another process that has the configuration read again.
+func (s *Synchronizer) answerReload() (any, error) {
+	if s.opt.Reread == nil {
+		return nil, fmt.Errorf("synchronizer %q: reload: its program reads no file again on request: set Options.Reread there, or restart it", s.name)
+	}
+	if !s.leads.Load() { // Its file may differ from what the leader runs.
+		return nil, fmt.Errorf("reload: %w", s.beats.standsBy(s.name))
+	}
+	cfg, err := s.opt.Reread()
+	if err != nil {
+		return nil, fmt.Errorf("synchronizer %q: reload: refused, the old configuration stays in force: %w", s.name, err)
+	}
+	changes, err := s.changeTo(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return Changed{Synchronizer: s.name, Changes: changes}, nil
 }
 
 // ended reports whether the synchronizer has.
@@ -107,7 +137,7 @@ func (s *Synchronizer) listenAlso(groups []string) error {
 }
 
 // reload has the core follow another configuration.
-func (l *loop) reload(cfg *Config) error {
+func (l *loop) reload(cfg *Config) ([]string, error) {
 	plan, err := cfg.plan(l.name)
 	if err == nil {
 		plan, err = l.carried(plan, l.level.Source.Live())
@@ -115,14 +145,15 @@ func (l *loop) reload(cfg *Config) error {
 	if err == nil {
 		plan, err = plan.With(compiled(l.opt.Predicates, l.panicked))
 	}
+	var changes []string
 	if err == nil {
-		_, err = l.level.Changes(plan)
+		changes, err = l.level.Changes(plan)
 	}
 	if err != nil {
-		return fmt.Errorf("synchronizer %q: reload: %w", l.name, err)
+		return nil, fmt.Errorf("synchronizer %q: reload: %w", l.name, err)
 	}
 	l.input = synccore.Input{Kind: synccore.InLevel, Level: plan}
 	l.config = cfg.hash
 	l.step(l.opt.now())
-	return nil
+	return changes, nil
 }

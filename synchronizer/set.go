@@ -133,10 +133,10 @@ func (s *Synchronizer) answerSet(m bus.Message) (any, error) {
 	return Changed{Synchronizer: s.name, Changes: changes}, nil
 }
 
-// Changed is the answer to a Setting.
+// Changed is the answer to a Setting, and to a request to reload.
 type Changed struct {
 	Synchronizer string   `json:"synchronizer"` // which has it
-	Changes      []string `json:"changes"`      // a short text each
+	Changes      []string `json:"changes"`      // a short text each; none if nothing is different
 }
 
 // keptParam is a parameter as the store has it.

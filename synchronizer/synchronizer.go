@@ -59,6 +59,11 @@ type Options struct {
 	SeparateClock bool
 	// Predicates are judged beside those of the configuration.
 	Predicates []Predicate
+	// Reread reads the configuration again for "pegasus reload", which asks over NATS; the
+	// synchronizer then goes over to it as Reload does, or answers why not. It is called on a
+	// goroutine of the synchronizer, one call at a time, and must return soon. Nil refuses
+	// such requests.
+	Reread func() (*Config, error)
 	// Journal takes the record of all inputs, JSON lines that [Replay] reads. It is
 	// written to on a goroutine of its own, every second and at the end, and closed by
 	// nobody. A writer that fails or falls behind by 16 MiB ends the journal and not

@@ -119,6 +119,26 @@ func TestLiveLevels(t *testing.T) {
 	p.stop()
 }
 
+// TestWhyGroups: the name of a predicate with by has all its groups explained.
+func TestWhyGroups(t *testing.T) {
+	own(t)
+	file := filepath.Join(t.TempDir(), "by.yaml")
+	if err := os.WriteFile(file, []byte("synchronizers:\n  s:\n    members: {group: g}\n    state: {zone: {enum: [east, west]}, n: int}\n    predicates:\n"+
+		"      hot: {by: .zone, when: \"sum(members, .n) > 4\", signal: []}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := launch(t, "run", file)
+	p.url()
+	until(t, "why hot", "s: hot-east is unknown", "\n\ns: hot-west is unknown")
+	if out := until(t, "why hot --json", `"name":"hot-east"`, "\n"+`{"synchronizer":"s","name":"hot-west"`); strings.Count(out, "\n") != 2 {
+		t.Errorf("no line for each group:\n%s", out)
+	}
+	if out := until(t, "why hot-west", "s: hot-west is unknown"); strings.Contains(out, "hot-east") {
+		t.Errorf("the other group was not asked for:\n%s", out)
+	}
+	p.stop()
+}
+
 // TestNotesOfRuns: they are for this user alone, the newest counts, and those of
 // dead processes are told and removed.
 func TestNotesOfRuns(t *testing.T) {

@@ -28,7 +28,7 @@ again on their nodes. The program must not have been changed.
 --nats, and goes on then in its place, with what that has told it. Whoever runs it at
 its end tells the result.
 
-SIGHUP reads the file again. Predicates, memory, silence and the numbers of members
+pegasus reload, or SIGHUP, reads the file again. Predicates, memory, silence and the numbers of members
 may have changed, and are followed between two steps; where the program itself is
 another one the file is refused whole, and the run goes on as it was.
 
@@ -105,7 +105,7 @@ func (f *programFlags) run(cmd *cobra.Command, path string, cfg *synchronizer.Co
 	defer stop()
 	s := session{
 		flags: &f.runFlags, file: path, program: cfg.Program().Program().Name, cfg: cfg, levels: cfg.Levels()[:1], url: url,
-		changed: func() (*synchronizer.Config, error) {
+		changed: func(io.Writer) (*synchronizer.Config, error) {
 			params, err := assignments(f.set)
 			if err != nil {
 				return nil, err

@@ -10,10 +10,60 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/gopegasus/pegasus/internal/show"
+	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
+
+const reloadHelp = `reload has the synchronizers of a run read their configuration file again, as SIGHUP
+does, and tells what is different. A file that one of them cannot follow without a
+restart changes nothing; the reason is told, with its place in the file.
+
+The file is read by the process of the run, on its host, with the flags of that. A
+process that stands by is not asked: its file is read after a takeover.
+
+` + liveHelp + `
+
+Exit codes: 0 all follow the file, 1 one has refused or nobody answers, 2 wrong usage.`
+
+const reloadExample = `  pegasus reload
+  pegasus reload gsync
+  pegasus reload --nats nats://127.0.0.1:4222 --tenant blue`
+
+func newReload() *cobra.Command {
+	var f liveFlags
+	cmd := &cobra.Command{
+		Use:               "reload [SYNCHRONIZER]",
+		Short:             "Have a run read its configuration again",
+		Long:              reloadHelp,
+		Example:           reloadExample,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) > 1:
+				return errors.New("reload takes one synchronizer, or none for all: pegasus reload gsync")
+			case len(args) == 1 && f.synchronizer != "" && f.synchronizer != args[0]:
+				return fmt.Errorf("reload takes one synchronizer: leave out %s or --synchronizer %s", args[0], f.synchronizer)
+			case len(args) == 1:
+				f.synchronizer = args[0]
+			}
+			all, err := answers[synchronizer.Changed](cmd, &f, wire.VerbReload, "")
+			return printAnswers(cmd, &f, all, reloadedText, err)
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+func reloadedText(a *synchronizer.Changed) string {
+	if len(a.Changes) == 0 {
+		return a.Synchronizer + ": reloaded: nothing is different\n"
+	}
+	return a.Synchronizer + ": reloaded: " + strings.Join(a.Changes, "; ") + "\n"
+}
 
 // hangups delivers each SIGHUP, where the system has it, until stop.
 func hangups() (signals <-chan os.Signal, stop func()) {
@@ -26,14 +76,13 @@ func hangups() (signals <-chan os.Signal, stop func()) {
 func kept(reason string) monitor.Reload { return monitor.Reload{Reason: oneLine(reason)} }
 
 // reload reads the configuration again and has every synchronizer follow it, or none.
-func (s *session) reload() {
-	cfg, err := s.changed()
+func (s *session) reload(stderr io.Writer) {
+	cfg, err := s.changed(stderr)
 	for i := 0; err == nil && i < len(s.running); i++ {
 		err = s.running[i].Reload(cfg)
 	}
 	switch {
 	case err == nil:
-		s.cfg = cfg
 	case errors.Is(err, errTold):
 		s.feed.put(show.Entry{At: time.Now(), Event: kept(s.file + " has faults, which stderr tells")})
 	default:
@@ -41,8 +90,23 @@ func (s *session) reload() {
 	}
 }
 
-// reread loads the file and looks whether all that run can go over to it.
-func (s *session) reread(stderr io.Writer) (*synchronizer.Config, error) {
+// reread is reload for one synchronizer that "pegasus reload" asks: whoever asks gets the
+// faults of the file.
+func (s *session) reread() (*synchronizer.Config, error) {
+	var faults strings.Builder
+	cfg, err := s.changed(&faults)
+	if errors.Is(err, errTold) {
+		err = errors.New(strings.TrimPrefix(strings.TrimSpace(faults.String()), "pegasus: "))
+	}
+	if err != nil {
+		s.feed.put(show.Entry{At: time.Now(), Event: kept(err.Error())})
+	}
+	return cfg, err
+}
+
+// load loads the file and looks whether all that run can go over to it. What the check
+// compares stays the same over reloads, so the configuration of the start will do.
+func (s *session) load(stderr io.Writer) (*synchronizer.Config, error) {
 	cfg, levels, err := s.flags.load(s.file, stderr)
 	if err != nil {
 		return nil, err

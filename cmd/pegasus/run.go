@@ -41,8 +41,8 @@ run already.
 --http serves metrics for Prometheus (/metrics) and health (/livez, /readyz) at
 an address; whoever can reach it can read them.
 
-SIGHUP reads the file again. It is followed without a restart, and what is different
-is told; or it is refused whole, and the old one stays in force.
+pegasus reload, or SIGHUP, reads the file again. It is followed without a restart, and
+what is different is told; or it is refused whole, and the old one stays in force.
 
 --resume FILE goes on from such a record where the last run was ended, or killed.
 
@@ -175,7 +175,7 @@ func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Write
 		journals:  journals{dir: f.journal, resume: f.resume, limit: f.journalLimit << 20, start: time.Now()},
 		operators: operators,
 	}
-	s.changed = func() (*synchronizer.Config, error) { return s.reread(stderr) }
+	s.changed = s.load
 	err = s.run(ctx, stderr)
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil // Ended before it had begun.

@@ -20,9 +20,9 @@ import (
 type session struct {
 	flags   *runFlags
 	file    string
-	program string                               // its name, if one runs
-	changed func() (*synchronizer.Config, error) // the file as it is now, if that can be followed
-	cfg     *synchronizer.Config                 // that is in force
+	program string                                               // its name, if one runs
+	changed func(stderr io.Writer) (*synchronizer.Config, error) // the file as it is now, if that can be followed
+	cfg     *synchronizer.Config                                 // that it began with
 	levels  []synchronizer.Level
 	url     address
 	feed    *feed
@@ -43,7 +43,7 @@ func (s *session) run(ctx context.Context, stderr io.Writer) error {
 	if err == nil {
 		defer s.note(stderr)()
 		s.feed.begin(s.ready(s.levels, s.flags.standby))
-		err = s.wait(ctx, hangups)
+		err = s.wait(ctx, stderr, hangups)
 	}
 	return errors.Join(err, s.close(ctx))
 }
@@ -80,7 +80,7 @@ func (s *session) start(ctx context.Context, stderr io.Writer) error {
 			w.leads = func() { s.feed.put(show.Entry{At: time.Now(), Event: s.ready(s.levels[i:i+1], false)}) }
 		}
 		opt := synchronizer.Options{
-			Name: level.Name, Tenant: s.flags.tenant, Observe: w.observe, Logger: w.logger(),
+			Name: level.Name, Tenant: s.flags.tenant, Observe: w.observe, Logger: w.logger(), Reread: s.reread,
 			Timeline: clocksync.Timeline(s.flags.timeline), MeterProvider: s.operators.provider, State: state, Standby: s.flags.standby,
 		}
 		if err := s.journals.add(&opt); err != nil {
@@ -99,7 +99,7 @@ func (s *session) start(ctx context.Context, stderr io.Writer) error {
 
 // wait returns nil when the context has ended or the program is done, or why a
 // synchronizer ended by itself.
-func (s *session) wait(ctx context.Context, hangups <-chan os.Signal) error {
+func (s *session) wait(ctx context.Context, stderr io.Writer, hangups <-chan os.Signal) error {
 	ended := make(chan error, len(s.running))
 	for _, one := range s.running {
 		go func() { // Until close at the latest.
@@ -119,7 +119,7 @@ func (s *session) wait(ctx context.Context, hangups <-chan os.Signal) error {
 		case err := <-ended:
 			return err
 		case <-hangups:
-			s.reload() //nolint:contextcheck // A reload bounds its own waits.
+			s.reload(stderr) //nolint:contextcheck // A reload bounds its own waits.
 		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/gopegasus/pegasus/internal/testwait"
@@ -152,9 +151,10 @@ func (r *reader) command(line, want string) {
 		watch := r.start(line)
 		r.told(want, watch)
 		r.end(watch)
-	case strings.HasPrefix(line, "kill -HUP "):
-		if err := r.run.Process.Signal(syscall.SIGHUP); err != nil {
-			r.t.Fatal(err)
+	case line == "pegasus reload":
+		cmd := r.start(line)
+		if err := cmd.Wait(); err != nil || strings.TrimSuffix(r.output(cmd), "\n") != want {
+			r.t.Errorf("%s: %v\n%s\nthe page has\n%s", line, err, r.output(cmd), want)
 		}
 	default:
 		r.shell(line, want)

@@ -12,7 +12,7 @@ const whyHelp = `why explains one predicate of a run: what it comes to now, part
 it lacks to fire, from whom and since when; and the last decision with the states
 that held together, drawn as intervals on one axis: = is certain, - lies within the
 bounds of the clocks, + ends a state that was still open, and < and > say that one
-goes on outside.
+goes on outside. The name of a predicate with by stands for all its groups.
 
 ` + liveHelp + `
 
@@ -36,9 +36,22 @@ func newWhy() *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			all, err := answers[monitor.Explanation](cmd, &f, wire.VerbWhy, args[0])
-			return printAnswers(cmd, &f, all, show.Why, err)
+			return printAnswers(cmd, &f, ofGroups(all), show.Why, err)
 		},
 	}
 	f.add(cmd)
 	return cmd
+}
+
+// ofGroups has the explanations for each group of members in the place of one for all groups.
+func ofGroups(all []*monitor.Explanation) (list []*monitor.Explanation) {
+	for _, e := range all {
+		if len(e.Groups) == 0 {
+			list = append(list, e)
+		}
+		for i := range e.Groups {
+			list = append(list, &e.Groups[i])
+		}
+	}
+	return list
 }

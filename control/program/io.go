@@ -97,6 +97,7 @@ type Action struct {
 	Input     string           // JSON; empty for none
 	Predicate string           // by which a switch or JOIN passed, or which fired
 	Branch    int              // that a switch took: the number of the branch, or Otherwise
+	Iteration int              // of ActPass: the iteration of a loop that begins, counted from 1; 0: it is no loop, or ends
 	Decision  control.Decision // by which it passed, fired or ended
 	Outcome   Outcome          // of ActEnd and ActFinish
 	Result    string           // JSON; empty for none

@@ -38,6 +38,7 @@ type frame struct {
 	due          clocksync.Instant
 	seq          uint64  // its place in the order in which constructs began
 	round        uint64  // loops: the step in which the last iteration began
+	iteration    int     // loops: the one that has begun last, counted from 1
 	passed       verdict // the newest that let it, or what is inside it, go on
 	by           int32   // the predicate of passed, -1 for none
 	reason       string
@@ -299,6 +300,7 @@ func (r *Run) start(node, parent, index int32) {
 func (r *Run) again(f int32) {
 	x := &r.frames[f]
 	x.state, x.round = running, r.steps
+	x.iteration++
 	r.start(r.compiled.nodes[x.node].kids[0], f, 0)
 }
 
@@ -350,6 +352,7 @@ func (r *Run) decide(f int32) {
 	}
 	switch {
 	case loop && on:
+		a.Iteration = x.iteration + 1
 		r.again(f)
 	case loop:
 		r.end(f, Done)

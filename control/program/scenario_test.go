@@ -258,6 +258,9 @@ func describe(compiled *program.Compiled, a *program.Action) string {
 		by := ""
 		if a.Predicate != "" {
 			by = fmt.Sprintf(" branch %d by %s", a.Branch, a.Predicate)
+			if a.Iteration > 0 {
+				by = fmt.Sprintf(" iteration %d by %s", a.Iteration, a.Predicate)
+			}
 		}
 		return "pass " + what + by + " (" + a.Decision.String() + ")"
 	case program.ActSignal:

@@ -360,7 +360,7 @@ func (p *pass) place(a *program.Action) *blockRun {
 // event is what observers are told of an action.
 func (f *executor) event(a *program.Action, kind monitor.ProgramKind, r *blockRun) monitor.ProgramEvent {
 	e := monitor.ProgramEvent{
-		Kind: kind, Replicas: slices.Clone(a.Replicas), Block: a.Block, Processor: a.Node, Predicate: a.Predicate, Branch: a.Branch,
+		Kind: kind, Replicas: slices.Clone(a.Replicas), Block: a.Block, Processor: a.Node, Predicate: a.Predicate, Branch: a.Branch, Iteration: a.Iteration,
 		Decision: a.Decision, Outcome: a.Outcome, Result: a.Result, Reason: a.Reason,
 	}
 	if kind != monitor.ProgramRefuse && a.Construct >= 0 {

@@ -154,8 +154,10 @@ type SummaryField struct {
 
 // Rule is a compiled predicate.
 type Rule struct {
-	Name string // of the predicate
-	Key  string // of its section; of a group of members, its name is more than that
+	Name string     // of the predicate
+	Key  string     // of its section; of a group of members, its name is more than that
+	By   int        // the field by which members are grouped, counted from 1; 0: they are not
+	Of   scgs.Value // of that field, in the rule's group
 	// Text is that of its section. A reload goes on with a rule of the same name and
 	// text, and begins any other again: a key whose change shall not do that is left out.
 	Text     string
@@ -190,6 +192,12 @@ func (r *Rule) Source() string {
 		return "a function of the program"
 	}
 	return r.When.Source()
+}
+
+// Outside reports whether a member with such a state is certainly not in the group that the
+// rule is judged for. The row is empty if the state is unknown.
+func (r *Rule) Outside(row []scgs.Value) bool {
+	return r.By > 0 && len(row) >= r.By && row[r.By-1] != r.Of
 }
 
 // Detector is what a rule's own detector looks for; a rule without one is judged on

@@ -93,6 +93,10 @@ func (c *compiler) by(key string, p *config.Predicate) {
 			break
 		}
 		r := c.rule(key, name, p)
+		r.By, r.Of = i+1, scgs.EnumValue(value)
+		if c.plan.State[i].Type == scgs.Bool {
+			r.Of = scgs.BoolValue(value == "true")
+		}
 		c.plan.Rules = append(c.plan.Rules, r)
 	}
 	c.report, c.group = report, ""

@@ -1,6 +1,7 @@
 package ruletest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -304,11 +305,30 @@ type scalar struct {
 
 func (s *scalar) UnmarshalNode(n yamlconf.Node) error {
 	if composed(n) {
+		if path := n.Path(); strings.HasSuffix(path, ".initial") || strings.HasPrefix(path, "initial.") {
+			return n.Fault("a first state is one line of FIELD=VALUE, separated by spaces: write %s", firstState(n))
+		}
 		return n.Fault("a value is expected")
 	}
 	s.node, s.text = n, n.Text()
 	return nil
 }
+
+// firstState is what a map of fields would be as a first state, or an example.
+func firstState(n yamlconf.Node) string {
+	var words []string
+	for _, item := range n.Items() {
+		key, _ := item.Key()
+		if key == "" || composed(item) || strings.ContainsAny(item.Text(), " \"'") || len(words) == maxFirst {
+			return "phase=idle load=0"
+		}
+		words = append(words, key+"="+item.Text())
+	}
+	return cmp.Or(strings.Join(words, " "), "phase=idle load=0")
+}
+
+// maxFirst is how many fields a message writes out.
+const maxFirst = 8
 
 // pair is a value that is wanted, Invalid for unknown.
 type pair struct {

@@ -361,7 +361,7 @@ func (t *testParser) initial() []scgs.Value {
 
 func (t *testParser) members() {
 	initial := t.initial()
-	if len(t.raw.Members) == 0 {
+	if _, given := t.raw.node.Get("members"); given && len(t.raw.Members) == 0 { // Without the key that is told already.
 		t.fault("members", "a test needs members, each with a timeline")
 	}
 	for i := range t.raw.Members {
@@ -462,7 +462,8 @@ func (t *testParser) lives(m *participant) {
 				lacks = append(lacks, f.Name)
 			}
 		}
-		if len(lacks) > 0 {
+		// An initial that is refused says nothing, and the fault is told already.
+		if given, is := t.raw.node.Get("initial"); len(lacks) > 0 && !(is && composed(given)) {
 			r.fault(e.text, "the first state lacks %s: give every field, or put what all members begin with below initial", strings.Join(lacks, ", "))
 			return
 		}

@@ -29,8 +29,15 @@ func (c *Core) explain(now clocksync.Instant, predicate string) (monitor.Explana
 		return c.explainBalance(now), true
 	}
 	i := c.ruleIndex(predicate)
-	if i < 0 {
-		return monitor.Explanation{}, false
+	if i < 0 { // Perhaps it is the key of a predicate that is judged for groups of members.
+		e := monitor.Explanation{Synchronizer: c.plan.Name, PredicateStatus: monitor.PredicateStatus{Name: predicate}, Parts: []monitor.Condition{}, Missing: []monitor.Missing{}}
+		for _, r := range c.plan.Rules {
+			if r.Key == predicate && r.By != 0 {
+				one, _ := c.explain(now, r.Name)
+				e.Groups = append(e.Groups, one)
+			}
+		}
+		return e, len(e.Groups) > 0
 	}
 	r := c.plan.Rules[i]
 	e := monitor.Explanation{
@@ -141,7 +148,7 @@ func (j *judgement) missingRuns(add func(kind, text string, since *float64), r *
 	case k > 1:
 		add("runs", fmt.Sprintf("no set of %d members or more is known to hold it together, beside those that it has fired on", k), nil)
 		return
-	case k == 1:
+	case k == 1, r.Detector.Each:
 		add("runs", "no member is known to hold it, beside the times that it has fired on", nil)
 		return
 	}

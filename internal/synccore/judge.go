@@ -549,7 +549,7 @@ func (c *Core) fire(r *plan.Rule, s *ruleState, o *occasion, out *Output) {
 		v := monitor.Verdict{
 			Predicate: r.Name, Truth: predicates.True, Fired: true, Decision: decision, Suppressed: s.suppressed, Silent: len(r.Signals) == 0 && len(r.Set) > 0,
 			Epoch: c.epoch, Index: o.index, Partial: o.partial, Modality: o.modality, Span: o.span, Heard: o.heard,
-			Witness: c.witness(o.rows), Bound: c.bound(o.span), Sources: c.sources(o.span), EndedAgo: c.overFor(),
+			Witness: c.witness(r, o.rows), Bound: c.bound(o.span), Sources: c.sources(o.span), EndedAgo: c.overFor(),
 		}
 		out.Verdicts = append(out.Verdicts, v)
 		c.programVerdict(r, s, &v)
@@ -603,7 +603,7 @@ func (m *member) newestReading() clocksync.Instant {
 }
 
 // witness is c.parts with the names of their members, in order of the names.
-func (c *Core) witness(rows [][]scgs.Value) []monitor.Part {
+func (c *Core) witness(r *plan.Rule, rows [][]scgs.Value) []monitor.Part {
 	witness := make([]monitor.Part, 0, len(c.parts))
 	width := max(len(c.plan.State), len(c.plan.Process))
 	values := make([]scgs.Value, 0, width*len(c.parts)) // Of all rows.
@@ -623,7 +623,7 @@ func (c *Core) witness(rows [][]scgs.Value) []monitor.Part {
 			values = append(values, row...)
 			row = values[n:len(values):len(values)]
 		}
-		witness = append(witness, monitor.Part{Name: m.name, Fields: fields, Row: row, State: p})
+		witness = append(witness, monitor.Part{Name: m.name, Fields: fields, Row: row, State: p, Outside: m != c.process && r.Outside(row)})
 	}
 	slices.SortStableFunc(witness, func(a, b monitor.Part) int { return cmp.Compare(a.Name, b.Name) })
 	return witness

@@ -145,6 +145,13 @@ func (s *story) why(predicate string) string {
 	if !ok {
 		return "no such predicate\n"
 	}
+	if len(e.Groups) > 0 {
+		lines := []string{fmt.Sprintf("%s has %d groups\n", e.Name, len(e.Groups))}
+		for _, g := range e.Groups {
+			lines = append(lines, s.why(g.Name))
+		}
+		return strings.Join(lines, "")
+	}
 	parts, missing, last := e.Parts, e.Missing, e.Last
 	e.Parts, e.Missing, e.Last = nil, nil, nil
 	lines := []string{s.json("", e)}

@@ -237,6 +237,10 @@ func (c *Core) remark(out *Output) {
 // kept is a witness truncated to maxKept states, among them the one that began last and the
 // one that ended first, which bound the core, and how many were left out.
 func kept(witness []monitor.Part, sameClock bool) (parts []monitor.Part, leftOut int) {
+	outside := func(p monitor.Part) bool { return p.Outside }
+	if slices.ContainsFunc(witness, outside) {
+		witness = slices.DeleteFunc(slices.Clone(witness), outside)
+	}
 	if len(witness) <= maxKept {
 		return witness, 0
 	}

@@ -128,12 +128,14 @@ func (s Subjects) GroupControl() string { return s.Prefix() + "ctl" }
 // Verb is a question to a running synchronizer.
 type Verb string
 
-// The verbs. Set is no question but changes parameters. Watch is Status, and keeps the events coming for a while.
+// The verbs. Set is no question but changes parameters, and Reload has the configuration read again. Watch is Status, and
+// keeps the events coming for a while.
 const (
 	VerbStatus Verb = "status"
 	VerbWhy    Verb = "why"
 	VerbWatch  Verb = "watch"
 	VerbSet    Verb = "set"
+	VerbReload Verb = "reload"
 )
 
 // Ask is where a synchronizer of the group takes questions.

@@ -91,6 +91,8 @@ func (d *Doc) wrong(n *node, wanted, hint string) {
 		found = "the text " + clip(n.text)
 		if strings.HasPrefix(n.text, "params.") {
 			hint = "no parameter of that name and type is declared below params"
+		} else if kind := plainKind(n.text); hint == "" && n.style != stylePlain && (kind == KindInt || kind == KindFloat) {
+			hint = "write it without quotes: " + n.text
 		}
 	}
 	d.fault(n, hint, "expected %s, found %s", wanted, found)
