@@ -11,7 +11,7 @@ import (
 // The errors of Put that a program can tell apart.
 var (
 	ErrDuplicateID = errors.New("another task has that ID")
-	ErrFull  = errors.New("as many tasks are open as may be")
+	ErrFull        = errors.New("as many tasks are open as may be")
 )
 
 // Limits bound what a store does for one task. Zero means the default.
