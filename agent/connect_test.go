@@ -3,13 +3,17 @@ package agent_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/internal/testnats"
+	"github.com/gopegasus/pegasus/internal/testwait"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -53,6 +57,63 @@ func TestJoinSecuredServer(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// logged is a log that tests read while it is written.
+type logged struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) count(part string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), part)
+}
+
+// TestExpiredCredentials: a JWT expires while a member and a synchronizer are connected. Each
+// tells once which file it is and what to do, and comes back when the file was renewed.
+func TestExpiredCredentials(t *testing.T) {
+	cfg, err := synchronizer.ParseConfig("secured", []byte(securedConfig))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := testnats.Start(t, "creds")
+	server.Setenv(t)
+	server.Renew(time.Now().Add(3 * time.Second))
+	var member, leader logged
+	s, err := synchronizer.Start(t.Context(), server.URL, cfg, synchronizer.Options{Logger: slog.New(slog.NewTextHandler(&leader, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := agent.Join(t.Context(), server.URL, agent.Config{Group: "workers", Name: "w", Logger: slog.New(slog.NewTextHandler(&member, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := server.Attempts()
+	want := "the server refused the credentials file " + server.Env["NATS_CREDS"] + " of NATS_CREDS: renew the credentials; the connection tries again, each 30s at the latest"
+	testwait.Until(t, "several refusals of both", func() bool {
+		return server.Attempts() >= begun+5 && member.count(want) > 0 && leader.count(want) > 0
+	})
+	server.Renew(time.Time{})
+	testwait.Until(t, "both to come back", func() bool {
+		back := func(l *logged) bool { return l.count("server is away") == l.count("server is back") }
+		return server.Connections() == 2 && back(&leader) && back(&member)
+	})
+	for who, log := range map[string]*logged{"member": &member, "synchronizer": &leader} {
+		if log.count(want) != 1 || log.count("renew the credentials") != 1 || log.count("uthorization") > 0 {
+			t.Errorf("the log of the %s:\n%s", who, &log.text)
+		}
+	}
+	if err := errors.Join(m.Close(), s.Close()); err != nil {
+		t.Error(err)
 	}
 }
 

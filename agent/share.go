@@ -47,7 +47,7 @@ func (j *joining) connected(ctx context.Context, url string, cfg *Config) (m *Me
 	case j.own || cfg.SeparateClock || key.clock != nil && !reflect.ValueOf(key.clock).Comparable():
 		m = newMember(*cfg)
 		o := m.busOptions()
-		o.Extra = options
+		o.Extra, o.Explain = options, server.Explain
 		if m.bus, err = j.dial(ctx, server.URL, o); err != nil {
 			return nil, server.Explain(err)
 		}
@@ -97,7 +97,7 @@ func (c *multiplexer) clockOf(cfg *Config) {
 // multiplexed makes a multiplexer with a connection, for several.
 func (j *joining) multiplexed(ctx context.Context, server *connect.Server, options []nats.Option, cfg *Config) (*multiplexer, error) {
 	var made atomic.Pointer[multiplexer]
-	b, err := j.dial(ctx, server.URL, bus.Options{Extra: options, Name: "pegasus agent " + cfg.Group + "/" + cfg.Name, OnError: func(err error) { //nolint:contextcheck // It comes when Join has long returned.
+	b, err := j.dial(ctx, server.URL, bus.Options{Extra: options, Explain: server.Explain, Name: "pegasus agent " + cfg.Group + "/" + cfg.Name, OnError: func(err error) { //nolint:contextcheck // It comes when Join has long returned.
 		if c := made.Load(); c != nil {
 			c.complained(err)
 		}

@@ -370,6 +370,7 @@ func (s *Synchronizer) connect(ctx context.Context, url string) error {
 	default:
 		var server connect.Server
 		if server, options.Extra, err = connect.To(url, s.opt.NATS); err == nil {
+			options.Explain = server.Explain
 			s.bus, err = bus.Dial(ctx, server.URL, options)
 			err = server.Explain(err)
 		}

@@ -69,8 +69,11 @@ type Options struct {
 	OnReconnect  func()
 	// OnError is called with what no call can return: a *SlowError when a
 	// subscription begins to lose messages, ErrPermission when the server refused
-	// a subject, and other complaints of the server.
+	// a subject, and other complaints of the server. That the server refuses the credentials of
+	// a connection that is to come back is told once until it is back.
 	OnError func(error)
+	// Explain adds to such a refusal which credentials they are. Nil adds nothing.
+	Explain func(error) error
 	// Extra is handed to nats.go by Dial, for user, token, credentials file, nkey
 	// or TLS. Reconnect, ping, buffer and handler settings among them are
 	// overruled.
@@ -89,6 +92,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.OnReconnect == nil {
 		o.OnReconnect = func() {}
+	}
+	if o.Explain == nil {
+		o.Explain = func(err error) error { return err }
 	}
 	if o.OnError == nil {
 		o.OnError = func(error) {}

@@ -22,6 +22,8 @@ const (
 	attemptWait      = 2 * time.Second // For one attempt to connect.
 	reconnectWait    = 100 * time.Millisecond
 	maxReconnectWait = 500 * time.Millisecond
+	refusedWait      = 500 * time.Millisecond // After the first refusal of the credentials.
+	maxRefusedWait   = 30 * time.Second
 	pingInterval     = 750 * time.Millisecond
 	maxPings         = 2 // Without an answer when the next one is due: the link is dead, for 2.25 s at most.
 )
@@ -75,7 +77,12 @@ func (b *Bus) natsOptions(servers []string, d *dialer) (nats.Options, error) {
 	o.MaxReconnect = -1
 	o.RetryOnFailedConnect = false
 	o.IgnoreAuthErrorAbort = true // Credentials may be put right while we wait.
-	o.CustomReconnectDelayCB = reconnectDelay
+	o.CustomReconnectDelayCB = func(round int) time.Duration {
+		if n := b.refusals.Load(); n > 0 {
+			return refusedDelay(n)
+		}
+		return reconnectDelay(round)
+	}
 	o.ReconnectBufSize = -1
 	o.PingInterval = pingInterval
 	o.MaxPingsOut = maxPings
@@ -89,7 +96,8 @@ func (b *Bus) natsOptions(servers []string, d *dialer) (nats.Options, error) {
 		b.lost(nc.LastError())
 		close(b.hungUp)
 	}
-	o.DisconnectedCB, o.ConnectedCB, o.ReconnectErrCB = nil, nil, nil
+	o.ReconnectErrCB = func(*nats.Conn, error) { b.refusals.Store(0) } // The server is away: come back soon after it.
+	o.DisconnectedCB, o.ConnectedCB = nil, nil
 	return o, nil
 }
 
@@ -98,6 +106,23 @@ func (b *Bus) natsOptions(servers []string, d *dialer) (nats.Options, error) {
 func reconnectDelay(round int) time.Duration {
 	d := min(reconnectWait<<min(max(round, 1)-1, 3), maxReconnectWait)
 	return d/2 + rand.N(d/2+1) //nolint:forbidigo // It has to differ between processes.
+}
+
+// refusedDelay is the pause after so many refusals of the credentials, which a person has to
+// renew: it doubles up to half a minute.
+func refusedDelay(refusals int32) time.Duration {
+	d := min(refusedWait<<min(max(refusals, 1)-1, 6), maxRefusedWait)
+	return d/2 + rand.N(d/2+1) //nolint:forbidigo // It has to differ between processes.
+}
+
+// credentialsRefused reports whether the server does not take the credentials.
+func credentialsRefused(err error) bool {
+	for _, refused := range []error{nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired} {
+		if errors.Is(err, refused) {
+			return true
+		}
+	}
+	return false
 }
 
 // connect tries until it succeeds, the window or ctx is over, or trying is of
@@ -151,8 +176,7 @@ func temporary(err error) bool {
 // cure says what to do about an error that is not temporary.
 func cure(err error) string {
 	switch {
-	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked),
-		errors.Is(err, nats.ErrAccountAuthExpired), errors.Is(err, nats.ErrNkeysNotSupported):
+	case credentialsRefused(err), errors.Is(err, nats.ErrNkeysNotSupported):
 		return "check the user and password, token, key or credentials file"
 	case errors.Is(err, nats.ErrNoInfoReceived):
 		return "what listens there is not a NATS server; check the address given with --nats"

@@ -7,6 +7,7 @@ import (
 	"net"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -208,26 +209,35 @@ func TestDialOverrules(t *testing.T) {
 }
 
 // TestDialNeverGivesUp changes the credentials of the server for longer than
-// nats.go would try.
+// nats.go would try. That they are refused is told once.
 func TestDialNeverGivesUp(t *testing.T) {
 	s := startServer(t, embedded.Options{Token: "one"})
 	errs, back := make(chan error, 100), make(chan struct{}, 1)
+	var attempts atomic.Int32
 	b := dial(t, s.URL(), bus.Options{
 		OnError:     func(err error) { errs <- err },
 		OnReconnect: func() { back <- struct{}{} },
-		Extra:       []nats.Option{nats.Token("one")},
+		Explain:     func(err error) error { return fmt.Errorf("%w by its owner", err) },
+		Extra: []nats.Option{nats.TokenHandler(func() string {
+			attempts.Add(1)
+			return "one"
+		})},
 	})
 	s.Close()
 	other := startServer(t, embedded.Options{Token: "two", Port: s.Port()})
-	for range 3 {
-		if err := await(t, "a refusal", errs); !errors.Is(err, nats.ErrAuthorization) {
-			t.Error(err)
-		}
+	begun := attempts.Load()
+	want := "bus: nats: Authorization Violation by its owner: renew the credentials; the connection tries again, each 30s at the latest"
+	if err := await(t, "a refusal", errs); !errors.Is(err, nats.ErrAuthorization) || !strings.EqualFold(err.Error(), want) {
+		t.Errorf("got  %v\nwant %s", err, want)
 	}
+	testwait.Until(t, "more attempts", func() bool { return attempts.Load() >= begun+4 })
 	other.Close()
 	startServer(t, embedded.Options{Token: "one", Port: s.Port()})
 	await(t, "the server", back)
 	flush(t, b)
+	if len(errs) > 0 {
+		t.Errorf("told again: %v", <-errs)
+	}
 }
 
 // TestCloseWhileAway must not wait for the server.

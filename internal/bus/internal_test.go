@@ -62,3 +62,15 @@ func FuzzCheckSubject(f *testing.F) {
 		}
 	})
 }
+
+// TestRefusedDelay: the pauses after refusals of the credentials grow to half a minute.
+func TestRefusedDelay(t *testing.T) {
+	for refusals, want := range map[int32]time.Duration{0: 500, 1: 500, 2: 1000, 5: 8000, 6: 16000, 7: 30000, math.MaxInt32: 30000} {
+		want *= time.Millisecond
+		for range 100 {
+			if d := refusedDelay(refusals); d < want/2 || d > want {
+				t.Fatalf("%d refusals: %v, not %v to %v", refusals, d, want/2, want)
+			}
+		}
+	}
+}

@@ -34,9 +34,14 @@ func Wrap(nc *nats.Conn, opts Options) (*Bus, error) {
 
 // Bus is one connection. Its methods may be called from any goroutine.
 type Bus struct {
-	opts    Options
-	nc      *nats.Conn
-	events  *events       // Calls the callbacks of opts.
+	opts   Options
+	nc     *nats.Conn
+	events *events // Calls the callbacks of opts.
+
+	refusals atomic.Int32              // Of the credentials, one after another, since the connection was lost.
+	refused  atomic.Bool               // That was told.
+	back     atomic.Pointer[time.Time] // When the connection came back last; nil: it was lost since.
+
 	dropped atomic.Uint64 // Messages, of subscriptions after their end and of Gather.
 
 	// state follows the connection's. We keep our own because nats.go holds its
@@ -104,6 +109,7 @@ func (b *Bus) become(s State) (was State) {
 }
 
 func (b *Bus) disconnected(cause error) {
+	b.settle()
 	if b.isClosing() || b.become(Reconnecting) != Connected {
 		return
 	}
@@ -113,7 +119,20 @@ func (b *Bus) disconnected(cause error) {
 	b.events.put(func() { b.opts.OnDisconnect(fmt.Errorf("bus: connection lost: %w", cause)) })
 }
 
+// settle forgets refusals that are over: the connection has been back for a while. In the
+// second in which a JWT expires the server lets it in, and ends it at once.
+func (b *Bus) settle() {
+	if t := b.back.Swap(nil); t != nil && time.Since(*t) > steadyAfter {
+		b.refusals.Store(0)
+		b.refused.Store(false)
+	}
+}
+
+// steadyAfter is how long a connection is there after which its credentials have been good.
+const steadyAfter = 5 * time.Second
+
 func (b *Bus) reconnected() {
+	b.back.Store(new(time.Now()))
 	if b.become(Connected) == Reconnecting {
 		b.events.put(b.opts.OnReconnect)
 	}
@@ -138,6 +157,12 @@ func (b *Bus) complained(err error) {
 		return // The subscription reports it.
 	case errors.Is(err, nats.ErrPermissionViolation):
 		err = fmt.Errorf("%w: %w", ErrPermission, err)
+	case credentialsRefused(err):
+		b.settle()
+		if b.refusals.Add(1); b.refused.Swap(true) {
+			return // It is told once.
+		}
+		err = fmt.Errorf("%w: renew the credentials; the connection tries again, each %v at the latest", b.opts.Explain(err), maxRefusedWait)
 	}
 	b.events.put(func() { b.opts.OnError(fmt.Errorf("bus: %w", err)) })
 }

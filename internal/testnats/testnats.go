@@ -37,10 +37,19 @@ type Server struct {
 	dir     string
 	options server.Options
 	server  *server.Server
+	renew   func(expires int64) // Of creds.
 }
 
 // Connections is how many clients are connected.
 func (s *Server) Connections() int { return s.server.NumClients() }
+
+// Attempts is how many connections there have been, refused ones too.
+func (s *Server) Attempts() uint64 {
+	s.t.Helper()
+	v, err := s.server.Varz(nil)
+	check(s.t, err)
+	return v.TotalConnections
+}
 
 // Secret is the password and the token.
 const Secret = "s3cr:e/t,@"
@@ -125,11 +134,27 @@ func (s *Server) operator() {
 	check(s.t, err)
 	check(s.t, resolver.Store(accountID, of))
 	s.options.TrustedOperators, s.options.AccountResolver = []*jwt.OperatorClaims{trusted}, resolver
-	user, err := jwt.NewUserClaims(userID).Encode(account)
-	check(s.t, err)
-	creds, err := jwt.FormatUserConfig(user, seed)
-	check(s.t, err)
-	s.give("--creds", "NATS_CREDS", s.File("user.creds", creds))
+	s.renew = func(expires int64) {
+		claims := jwt.NewUserClaims(userID)
+		claims.Expires = expires
+		user, err := claims.Encode(account)
+		check(s.t, err)
+		creds, err := jwt.FormatUserConfig(user, seed)
+		check(s.t, err)
+		s.File("user.creds", creds)
+	}
+	s.renew(0)
+	s.give("--creds", "NATS_CREDS", filepath.Join(s.dir, "user.creds"))
+}
+
+// Renew writes the credentials file of the user again, with a JWT that expires then; 0: never.
+func (s *Server) Renew(expires time.Time) {
+	s.t.Helper()
+	seconds := int64(0)
+	if !expires.IsZero() {
+		seconds = expires.Unix()
+	}
+	s.renew(seconds)
 }
 
 func newKey(tb testing.TB, create func() (nkeys.KeyPair, error)) (key nkeys.KeyPair, public string, seed []byte) {
