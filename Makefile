@@ -12,7 +12,7 @@ SYSTEMS  ?= 10000
 TRIALS   ?= 1000
 COUNTS   ?= change
 TIMES    ?=
-TARGETS  := linux/amd64 linux/arm64 darwin/arm64 windows/amd64
+TARGETS  := linux/arm64 darwin/arm64 windows/amd64
 RELEASES := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 VERSION  := $(shell sed -nE 's/^const Next = "(v[0-9.]+)"$$/\1/p' internal/version/version.go)
 DIST     ?= dist
@@ -99,7 +99,7 @@ fmt: ## format the tree
 	$(TOOL) golangci-lint fmt
 
 # "go list -export" compiles as "go build" does, and links nothing: one program is linked for each.
-cross: ## compile everything for every platform
+cross: ## compile everything for the other platforms
 	@for target in $(TARGETS); do \
 		echo "== build $$target"; \
 		export CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/}; \
