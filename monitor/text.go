@@ -3,6 +3,7 @@ package monitor
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -182,7 +183,7 @@ func (p *ProgramLine) text(event string) string {
 		if p.Iteration > 0 {
 			text = fmt.Sprintf("%s: iteration %d begins", p.subject(), p.Iteration)
 			if p.Predicate != "" {
-				text += ", " + p.Predicate + " is " + fmt.Sprint(p.Branch != nil && *p.Branch != control.Otherwise)
+				text += ", " + p.Predicate + " is " + strconv.FormatBool(p.Branch != nil && *p.Branch != control.Otherwise)
 			}
 			if p.Decision != "" {
 				text += " (decision " + p.Decision + ")"

@@ -180,7 +180,7 @@ func (s *Synchronizer) answerOne(ctx context.Context, m bus.Message) (any, error
 	case wire.VerbSet:
 		return s.answerSet(m)
 	case wire.VerbReload:
-		return s.answerReload()
+		return s.answerReload() //nolint:contextcheck // A reload bounds its own waits.
 	}
 	return nil, fmt.Errorf("synchronizer %q knows no question %q: it may be older than the command that asks", s.name, verb)
 }

@@ -463,7 +463,7 @@ func (t *testParser) lives(m *participant) {
 			}
 		}
 		// An initial that is refused says nothing, and the fault is told already.
-		if given, is := t.raw.node.Get("initial"); len(lacks) > 0 && !(is && composed(given)) {
+		if given, is := t.raw.node.Get("initial"); len(lacks) > 0 && (!is || !composed(given)) {
 			r.fault(e.text, "the first state lacks %s: give every field, or put what all members begin with below initial", strings.Join(lacks, ", "))
 			return
 		}
