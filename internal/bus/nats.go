@@ -38,9 +38,9 @@ type Bus struct {
 	nc     *nats.Conn
 	events *events // Calls the callbacks of opts.
 
-	refusals atomic.Int32              // Of the credentials, one after another, since the connection was lost.
-	refused  atomic.Bool               // That was told.
-	back     atomic.Pointer[time.Time] // When the connection came back last; nil: it was lost since.
+	refusals atomic.Int32               // Of the credentials, one after another, since the connection was lost.
+	refused  atomic.Bool                // That was told.
+	steady   atomic.Pointer[time.Timer] // Forgets them, when the connection has been back for a while.
 
 	dropped atomic.Uint64 // Messages, of subscriptions after their end and of Gather.
 
@@ -109,7 +109,7 @@ func (b *Bus) become(s State) (was State) {
 }
 
 func (b *Bus) disconnected(cause error) {
-	b.settle()
+	b.unsteady()
 	if b.isClosing() || b.become(Reconnecting) != Connected {
 		return
 	}
@@ -119,20 +119,27 @@ func (b *Bus) disconnected(cause error) {
 	b.events.put(func() { b.opts.OnDisconnect(fmt.Errorf("bus: connection lost: %w", cause)) })
 }
 
-// settle forgets refusals that are over: the connection has been back for a while. In the
-// second in which a JWT expires the server lets it in, and ends it at once.
-func (b *Bus) settle() {
-	if t := b.back.Swap(nil); t != nil && time.Since(*t) > steadyAfter {
-		b.refusals.Store(0)
-		b.refused.Store(false)
+// steadyAfter is how long a connection is back after which its credentials have been good: in
+// the second in which a JWT expires the server lets it in, and ends it at once.
+const steadyAfter = 5 * time.Second
+
+// forgetRefusals begins the count again.
+func (b *Bus) forgetRefusals() {
+	b.refusals.Store(0)
+	b.refused.Store(false)
+}
+
+// unsteady has the refusals before it count on: the connection was lost again.
+func (b *Bus) unsteady() {
+	if t := b.steady.Swap(nil); t != nil {
+		t.Stop()
 	}
 }
 
-// steadyAfter is how long a connection is there after which its credentials have been good.
-const steadyAfter = 5 * time.Second
-
 func (b *Bus) reconnected() {
-	b.back.Store(new(time.Now()))
+	if b.refused.Load() {
+		b.steady.Store(time.AfterFunc(steadyAfter, b.forgetRefusals)) // Until it is lost or closed.
+	}
 	if b.become(Connected) == Reconnecting {
 		b.events.put(b.opts.OnReconnect)
 	}
@@ -158,7 +165,7 @@ func (b *Bus) complained(err error) {
 	case errors.Is(err, nats.ErrPermissionViolation):
 		err = fmt.Errorf("%w: %w", ErrPermission, err)
 	case credentialsRefused(err):
-		b.settle()
+		b.unsteady()
 		if b.refusals.Add(1); b.refused.Swap(true) {
 			return // It is told once.
 		}
