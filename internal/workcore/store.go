@@ -2,7 +2,6 @@ package workcore
 
 import (
 	"cmp"
-	"container/heap"
 	"errors"
 	"fmt"
 	"slices"
@@ -64,7 +63,8 @@ type leased struct {
 	failed int    // runs that returned an error
 	losses int    // holders that died while they ran it
 	demand uint64 // of the holder, which the parcel with the task answers; 0: the holder has told that it has it
-	place  int    // in the queue, or among what its holder holds; -1: in neither
+	place  int    // in a part of the queue, or among what its holder holds; -1: in neither
+	late   bool   // its place is in the heap of the queue
 }
 
 // NewStore returns an empty store.
@@ -111,7 +111,7 @@ func (s *Store) admit(keys []float64) {
 		}
 	}
 	for _, o := range s.account.ready {
-		heap.Push(&s.waiting, o)
+		s.waiting.push(o)
 	}
 }
 
@@ -128,23 +128,23 @@ func (s *Store) endDoomed() {
 }
 
 // Waiting is how many tasks nobody holds that may run.
-func (s *Store) Waiting() int { return len(s.waiting) }
+func (s *Store) Waiting() int { return s.waiting.len() }
 
 // Next returns the key of the task that Hand gives next; false if none waits.
 func (s *Store) Next() (key float64, ok bool) {
-	if len(s.waiting) == 0 {
+	if s.waiting.len() == 0 {
 		return 0, false
 	}
-	return s.waiting[0].lease.key, true
+	return s.waiting.first().lease.key, true
 }
 
 // Hand leases the task that waits with the smallest key to a holder, in answer to its demand of a number;
 // 0: no parcel can be lost on the way. It returns false if none waits.
 func (s *Store) Hand(holder string, demand uint64) (l Lease, ok bool) {
-	if len(s.waiting) == 0 {
+	if s.waiting.len() == 0 {
 		return Lease{}, false
 	}
-	o := s.waiting[0]
+	o := s.waiting.first()
 	s.give(o, holder, false)
 	o.lease.demand = demand
 	l = Lease{o.task, o.last, o.lease.key, o.lease.failed}
@@ -192,7 +192,7 @@ func (s *Store) give(o *open, holder string, runs bool) {
 	l := &o.lease
 	switch {
 	case l.holder == "" && l.place >= 0:
-		heap.Remove(&s.waiting, l.place)
+		s.waiting.remove(o)
 	case l.holder != "" && l.holder != holder:
 		list := s.held[l.holder]
 		last := list[len(list)-1]
@@ -351,7 +351,7 @@ func (s *Store) of(holder string) []*open {
 // back lets a task wait again.
 func (s *Store) back(o *open) {
 	s.give(o, "", false)
-	heap.Push(&s.waiting, o)
+	s.waiting.push(o)
 }
 
 // end records that a task is over without a result.
@@ -359,34 +359,4 @@ func (s *Store) end(o *open, fate Fate, why string) {
 	if _, err := s.Record(&Record{ID: o.task.ID, On: o.last, Fate: fate, Error: why}, nil); err != nil {
 		panic("workcore: " + err.Error()) // It has no bytes of others but why.
 	}
-}
-
-// queue is a heap of the tasks that wait.
-type queue []*open
-
-func (q queue) Len() int { return len(q) }
-func (q queue) Less(i, j int) bool {
-	a, b := &q[i].lease, &q[j].lease
-	return a.key < b.key || a.key == b.key && a.put < b.put
-}
-
-func (q queue) Swap(i, j int) {
-	q[i], q[j] = q[j], q[i]
-	q[i].lease.place, q[j].lease.place = i, j
-}
-
-// Push is for package heap.
-func (q *queue) Push(x any) {
-	o := x.(*open) //nolint:forcetypeassert // Nothing else is pushed.
-	o.lease.place = len(*q)
-	*q = append(*q, o)
-}
-
-// Pop is for package heap.
-func (q *queue) Pop() any {
-	last := len(*q) - 1
-	o := (*q)[last]
-	(*q)[last] = nil
-	*q, o.lease.place = (*q)[:last], -1
-	return o
 }
