@@ -82,13 +82,13 @@ func (s *Store) Put(t *Task, key float64) error {
 	if err := t.Check(); err != nil {
 		return err
 	}
-	if s.limits.Open > 0 && len(s.account.open) >= s.limits.Open && s.account.open[t.ID] == nil {
+	if s.limits.Open > 0 && s.account.counts.Open >= s.limits.Open && s.account.find(t.ID) == nil {
 		return fmt.Errorf("task %q: %w: %d", t.ID, ErrFull, s.limits.Open)
 	}
 	if t.Part {
 		return fmt.Errorf("task %q: it is a part of another task, and only the record of that one puts it", t.ID)
 	}
-	if circle := s.account.circle(t); circle != "" && !s.account.known(t.ID) {
+	if circle := s.account.circle(t); circle != "" && s.account.tasks[t.ID] == nil {
 		return fmt.Errorf("%s: none of them could begin: leave one of these out of After", circle)
 	}
 	switch s.account.Put(s.account.Seq()+1, s.account.Phase(), t) {
@@ -119,7 +119,7 @@ func (s *Store) admit(keys []float64) {
 func (s *Store) endDoomed() {
 	a := s.account
 	for i := 0; i < len(a.doomed); i++ { // A record may doom more.
-		if d := &a.doomed[i]; a.open[d.task.task.ID] == d.task {
+		if d := &a.doomed[i]; d.task.fate == Kept {
 			s.write(&Record{ID: d.task.task.ID, On: d.task.last, Fate: Failed, Error: cut(d.why)}, nil)
 		}
 	}
@@ -165,8 +165,8 @@ func (s *Store) Record(r *Record, keys []float64) (Outcome, error) {
 
 // write takes one record.
 func (s *Store) write(r *Record, keys []float64) Outcome {
-	o := s.account.open[r.ID]
-	outcome := s.account.Record(s.account.Seq()+1, s.account.Phase(), r)
+	o := s.account.find(r.ID)
+	outcome := s.account.record(s.account.Seq()+1, s.account.Phase(), o, r)
 	if outcome != Counted {
 		return outcome
 	}
@@ -232,7 +232,7 @@ func cut(why string) string { return why[:min(len(why), MaxError)] }
 
 // Cancel records an open task as Failed, and reports whether it was open.
 func (s *Store) Cancel(id, why string) bool {
-	o := s.account.open[id]
+	o := s.account.find(id)
 	if o != nil {
 		s.end(o, Failed, cut(why))
 	}
@@ -289,7 +289,7 @@ func (s *Store) Hold(holder string, list []Held, settled uint64) (void []int) {
 	for i, h := range list {
 		o := s.current(h.ID, h.On)
 		if o == nil {
-			if o = s.account.open[h.ID]; o != nil && o.lease.holder == holder && o.lease.before == h.On {
+			if o = s.account.find(h.ID); o != nil && o.lease.holder == holder && o.lease.before == h.On {
 				has[h.ID] = true // It does not know yet that its record counts.
 				continue
 			}
@@ -311,7 +311,7 @@ func (s *Store) Hold(holder string, list []Held, settled uint64) (void []int) {
 
 // claim notes that an open task, whose record has just counted, runs on at a holder.
 func (s *Store) claim(id, holder string) {
-	switch o := s.account.open[id]; {
+	switch o := s.account.find(id); {
 	case o == nil:
 	case o.lease.holder == holder:
 		o.lease.runs = true // What it told before the parcel arrived may still be under way.
@@ -335,7 +335,7 @@ func (s *Store) End() bool {
 
 // current is a task if a record that builds on a sequence would count.
 func (s *Store) current(id string, on uint64) *open {
-	if o := s.account.open[id]; o != nil && o.last == on && o.needs == 0 {
+	if o := s.account.find(id); o != nil && o.last == on && o.needs == 0 {
 		return o
 	}
 	return nil
