@@ -100,7 +100,7 @@ func (m *Member) Step(now clocksync.Instant, in *Input, out *Output) {
 	if out.reset(); !m.over {
 		m.take(now, in, out)
 		m.giveUpDemands(now)
-		if in.Kind != InPut && in.Kind != InItems {
+		if in.Kind != InPut && in.Kind != InItems && in.Kind != InDone { // These concern no run but the one that is over.
 			m.stopVoid(out)
 		}
 		m.startTasks(out)
