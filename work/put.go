@@ -96,7 +96,7 @@ func (s *Space) Put(ctx context.Context, name string, arg any, options ...PutOpt
 		if s.section.Open == 0 || s.out.Told.Open < s.section.Open {
 			err := s.step(&workcore.Input{Kind: workcore.InPut, Task: t, Key: s.key(t)})
 			if !errors.Is(err, workcore.ErrFull) {
-				s.tell()
+				s.tell(s.now)
 				if err != nil {
 					return fmt.Errorf("work: put: %w", err)
 				}
@@ -136,7 +136,7 @@ func (s *Space) Cancel(id string) error {
 		return s.err
 	}
 	err := s.step(&workcore.Input{Kind: workcore.InCancel, ID: id})
-	if s.tell(); err != nil {
+	if s.tell(s.now); err != nil {
 		return fmt.Errorf("work: cancel: %w", err)
 	}
 	return nil

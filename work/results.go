@@ -178,7 +178,7 @@ func (s *Space) closeResults(r *results) {
 	r.read = false
 	s.busy--
 	s.settle()
-	s.tell()
+	s.tell(s.link.Now())
 }
 
 // next waits for results; none and no error: the phase is over.
@@ -266,7 +266,7 @@ func (s *Space) Serve(ctx context.Context) error {
 	defer func() {
 		s.serving--
 		s.settle()
-		s.tell()
+		s.tell(s.link.Now())
 	}()
 	return s.wait(ctx, &waiter{serves: true, ready: func() bool { return false }})
 }
@@ -287,7 +287,7 @@ func (s *Space) wait(ctx context.Context, w *waiter) error {
 	w.done = make(chan struct{})
 	s.waiters = append(s.waiters, w)
 	s.release()
-	s.tell()
+	s.tell(s.link.Now())
 	s.mu.Unlock()
 	select {
 	case <-w.done:
@@ -300,7 +300,7 @@ func (s *Space) wait(ctx context.Context, w *waiter) error {
 			s.busy++
 		}
 		s.settle()
-		s.tell()
+		s.tell(s.link.Now())
 	}
 	switch {
 	case w.ready():

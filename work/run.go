@@ -161,7 +161,7 @@ func (s *Space) done(r *run, step *workcore.Step) {
 		if err := s.step(&workcore.Input{Kind: workcore.InDone, Slot: r.slot, Step: step}); err != nil {
 			s.log.Warn("what a task has come to was refused", "task", r.id, "error", err)
 		}
-		s.tell()
+		s.tell(s.now)
 	}
 	r.cancel(context.Canceled)
 }
@@ -259,7 +259,7 @@ func (s *Space) noteStuck(r *run) {
 	r.stuck = true
 	s.stuck++
 	s.log.Error("a function goes on though its context has ended; its slot runs nothing until it returns", "task", r.id, "function", r.name, "after", s.section.Stuck)
-	s.tell()
+	s.tell(s.link.Now())
 }
 
 // saves reports whether a bag of another member runs here. The lock is held.
@@ -365,7 +365,7 @@ func (r *run) record(step *workcore.Step) error {
 	r.told = int64(r.bag.len())
 	r.items.Store(r.told)
 	err := s.step(&workcore.Input{Kind: workcore.InYield, Slot: r.slot, Step: step, Items: int(r.told)})
-	s.tell()
+	s.tell(s.now)
 	s.mu.Unlock()
 	if err != nil {
 		return err
