@@ -45,10 +45,11 @@ type Space struct {
 	handed   *run   // which one
 	results  map[string]*results
 	waiters  []*waiter
-	busy     int  // loops over Results whose body runs
-	serving  int  // calls of Serve
-	puts     bool // the program has put a task outside of functions
-	settled  bool // as the machine knows it
+	busy     int           // loops over Results whose body runs
+	serving  int           // calls of Serve
+	puts     bool          // the program has put a task outside of functions
+	putting  workcore.Task // memory of Put: the machine copies it
+	settled  bool          // as the machine knows it
 	phase    uint64
 	entered  uint64             // the phase whose region was entered
 	skip     context.CancelFunc // ends the wait for the end of the phase
