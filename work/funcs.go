@@ -61,7 +61,7 @@ func Func[A, R any](name string, f func(ctx context.Context, arg A) (R, error)) 
 			if err != nil {
 				return nil, err
 			}
-			return encode("the result", "", &result)
+			return encodeResult("the result", "", result)
 		},
 	}, cmp.Or(mute[A](), mute[R]()))
 }

@@ -51,7 +51,7 @@ func Argument[A any](p *Pulled) (A, error) {
 
 // Done records the task with its result.
 func Done[R any](p *Pulled, result R) error {
-	data, err := encode("work: the result of task", p.run.id, &result)
+	data, err := encodeResult("work: the result of task", p.run.id, result)
 	if err != nil {
 		return err
 	}

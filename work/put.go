@@ -68,20 +68,12 @@ func (s *Space) Put(ctx context.Context, name string, arg any, options ...PutOpt
 	if err != nil {
 		return fmt.Errorf("work: put: %w", err)
 	}
-	t := &workcore.Task{Func: name, Body: body}
-	for _, o := range options {
-		if err := o(t); err != nil {
-			return fmt.Errorf("work: put a task of %q: %w", name, err)
-		}
-	}
-	if t.ID == "" {
-		t.ID = s.ids.next(name)
-	}
-	if err := t.Check(); err != nil {
-		return fmt.Errorf("work: put: %w", err)
+	t, err := s.task(name, body, options)
+	if err != nil {
+		return err
 	}
 	if r, _ := ctx.Value(runKey{}).(*run); r != nil && r.space == s {
-		return r.child(t, s.key(t))
+		return r.child(&t, s.key(&t))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,9 +86,10 @@ func (s *Space) Put(ctx context.Context, name string, arg any, options ...PutOpt
 			return fmt.Errorf("work: put task %q: %w", t.ID, s.err)
 		}
 		if s.section.Open == 0 || s.out.Told.Open < s.section.Open {
-			err := s.step(&workcore.Input{Kind: workcore.InPut, Task: t, Key: s.key(t)})
+			s.putting = t
+			err := s.step(&workcore.Input{Kind: workcore.InPut, Task: &s.putting, Key: s.key(&t)})
 			if !errors.Is(err, workcore.ErrFull) {
-				s.tell()
+				s.tell(s.now)
 				if err != nil {
 					return fmt.Errorf("work: put: %w", err)
 				}
@@ -110,6 +103,27 @@ func (s *Space) Put(ctx context.Context, name string, arg any, options ...PutOpt
 			return fmt.Errorf("work: put task %q: %d tasks are open, as many as the key open allows: %w", t.ID, s.section.Open, err)
 		}
 	}
+}
+
+// task makes the task of a put.
+func (s *Space) task(name string, body []byte, options []PutOption) (workcore.Task, error) {
+	t := workcore.Task{Func: name, Body: body}
+	if len(options) > 0 {
+		said := t // It escapes to the options, and most puts have none.
+		for _, o := range options {
+			if err := o(&said); err != nil {
+				return t, fmt.Errorf("work: put a task of %q: %w", name, err)
+			}
+		}
+		t = said
+	}
+	if t.ID == "" {
+		t.ID = s.ids.next(name)
+	}
+	if err := t.Check(); err != nil {
+		return t, fmt.Errorf("work: put: %w", err)
+	}
+	return t, nil
 }
 
 // outOfReach reports whether no open task can end before another one is put. Circles are refused, so some
@@ -136,7 +150,7 @@ func (s *Space) Cancel(id string) error {
 		return s.err
 	}
 	err := s.step(&workcore.Input{Kind: workcore.InCancel, ID: id})
-	if s.tell(); err != nil {
+	if s.tell(s.now); err != nil {
 		return fmt.Errorf("work: cancel: %w", err)
 	}
 	return nil

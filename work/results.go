@@ -20,17 +20,20 @@ type Result[R any] struct {
 
 // results are those of one function, of tasks that this member has put.
 type results struct {
-	list     []workcore.Result // not read yet
-	total    total             // of a bag, of this phase; nil: there is none
-	failures []error           // the first of them, of tasks whose results nobody reads
-	failed   int               // how many
-	ended    bool              // what is here is of a phase that is over
-	read     bool              // a loop reads it
+	lists    [][]workcore.Result // not read yet; none is empty
+	total    total               // of a bag, of this phase; nil: there is none
+	failures []error             // the first of them, of tasks whose results nobody reads
+	failed   int                 // how many
+	ended    bool                // what is here is of a phase that is over
+	read     bool                // a loop reads it
 	newTotal func() total
 }
 
 // keptErrors is how many errors of failed tasks Wait and Total return in full.
 const keptErrors = 16
+
+// listRoom is how many results one list has at most.
+const listRoom = 512
 
 func newResults(f *function) *results {
 	r := &results{newTotal: f.total}
@@ -40,10 +43,23 @@ func newResults(f *function) *results {
 
 // begin forgets what is of a phase before.
 func (r *results) begin() {
-	r.list, r.failures, r.failed, r.ended, r.total = nil, nil, 0, false, nil
+	r.lists, r.failures, r.failed, r.ended, r.total = nil, nil, 0, false, nil
 	if r.newTotal != nil {
 		r.total = r.newTotal()
 	}
+}
+
+// keep keeps a result in the last list. None of the lists is ever copied into a larger one.
+func (r *results) keep(in *workcore.Result) {
+	if last := len(r.lists) - 1; last < 0 || len(r.lists[last]) == cap(r.lists[last]) {
+		room := 16 // Few wait where each is read at once.
+		if last >= 0 {
+			room = min(2*cap(r.lists[last]), listRoom)
+		}
+		r.lists = append(r.lists, make([]workcore.Result, 0, room))
+	}
+	last := &r.lists[len(r.lists)-1]
+	*last = append(*last, *in)
 }
 
 // fail keeps an error, or counts it.
@@ -73,7 +89,7 @@ func (s *Space) deliver(in *workcore.Result) {
 	}
 	switch {
 	case r.total == nil:
-		r.list = append(r.list, *in)
+		r.keep(in)
 	case in.Fate <= workcore.Done:
 		if err := r.total.add(in.Value); err != nil {
 			r.fail(fmt.Errorf("work: the result of task %q is left out of the total: %w", in.ID, err))
@@ -116,7 +132,9 @@ func Results[R any](ctx context.Context, s *Space, name string) iter.Seq2[Result
 func (s *Space) putBack(r *results, rest []workcore.Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r.list = append(rest, r.list...)
+	if len(rest) > 0 {
+		r.lists = slices.Insert(r.lists, 0, rest)
+	}
 }
 
 func resultOf[R any](in *workcore.Result) (Result[R], error) {
@@ -147,7 +165,7 @@ func (s *Space) open(name string, bag bool) (*results, error) {
 	if r.read {
 		return nil, fmt.Errorf("work: the results of %q are read already: one loop reads them at a time", name)
 	}
-	if r.read = true; r.ended && len(r.list) == 0 && !bag {
+	if r.read = true; r.ended && len(r.lists) == 0 && !bag {
 		r.begin() // Nothing is left of the phase before: this loop is about the present one.
 	}
 	s.busy++
@@ -160,16 +178,21 @@ func (s *Space) closeResults(r *results) {
 	r.read = false
 	s.busy--
 	s.settle()
-	s.tell()
+	s.tell(s.link.Now())
 }
 
 // next waits for results; none and no error: the phase is over.
 func (s *Space) next(ctx context.Context, r *results) (list []workcore.Result, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.busy--
-	err = s.wait(ctx, &waiter{settles: true, awaits: true, busies: true, phase: s.phase, ready: func() bool { return len(r.list) > 0 || r.ended }})
-	list, r.list = r.list, nil
+	if len(r.lists) == 0 {
+		s.busy--
+		err = s.wait(ctx, &waiter{settles: true, awaits: true, busies: true, ready: func() bool { return len(r.lists) > 0 || r.ended }})
+	}
+	if len(r.lists) > 0 {
+		list, r.lists[0] = r.lists[0], nil
+		r.lists = r.lists[1:]
+	}
 	r.failures, r.failed = nil, 0 // The loop tells of them.
 	return list, err
 }
@@ -243,7 +266,7 @@ func (s *Space) Serve(ctx context.Context) error {
 	defer func() {
 		s.serving--
 		s.settle()
-		s.tell()
+		s.tell(s.link.Now())
 	}()
 	return s.wait(ctx, &waiter{serves: true, ready: func() bool { return false }})
 }
@@ -251,11 +274,10 @@ func (s *Space) Serve(ctx context.Context) error {
 // waiter is a call that waits.
 type waiter struct {
 	ready   func() bool
-	settles bool // the program has nothing to put meanwhile
-	awaits  bool // it waits for the end of the phase
-	serves  bool // it settles unless the program puts tasks
-	busies  bool // what follows it is busy until it says otherwise
-	phase   uint64
+	settles bool       // the program has nothing to put meanwhile
+	awaits  bool       // it waits for the end of the phase
+	serves  bool       // it settles unless the program puts tasks
+	busies  bool       // what follows it is busy until it says otherwise
 	lost    *LostError // why it has to return; nil: nothing is lost
 	done    chan struct{}
 }
@@ -265,7 +287,7 @@ func (s *Space) wait(ctx context.Context, w *waiter) error {
 	w.done = make(chan struct{})
 	s.waiters = append(s.waiters, w)
 	s.release()
-	s.tell()
+	s.tell(s.link.Now())
 	s.mu.Unlock()
 	select {
 	case <-w.done:
@@ -278,7 +300,7 @@ func (s *Space) wait(ctx context.Context, w *waiter) error {
 			s.busy++
 		}
 		s.settle()
-		s.tell()
+		s.tell(s.link.Now())
 	}
 	switch {
 	case w.ready():
@@ -327,6 +349,6 @@ func (s *Space) settle() {
 		return
 	}
 	s.settled = settled
-	s.machine.Step(s.link.Now(), &workcore.Input{Kind: workcore.InSettled, Settled: settled}, &s.out)
+	s.advance(&workcore.Input{Kind: workcore.InSettled, Settled: settled})
 	s.carry()
 }

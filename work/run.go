@@ -32,7 +32,6 @@ type run struct {
 
 	bag      *openBag      // nil: it is no bag; used by the function's goroutine alone
 	recorded chan struct{} // of a bag, capacity 1: what was yielded counts
-	last     workcore.Step // the record with which it ends
 
 	items atomic.Int64 // left in the bag, at the last Yield
 	asked atomic.Int64 // of them are to be given away
@@ -137,11 +136,11 @@ func (s *Space) start(in workcore.Run) {
 
 // runTasks runs a task, and then what its slot or another one has next.
 func (s *Space) runTasks(r *run) {
-	for r != nil {
-		step := r.call()
+	for last := new(workcore.Step); r != nil; { // The machine keeps none of it but its bytes.
+		*last = r.call()
 		s.mu.Lock()
 		s.reuse = true
-		s.done(r, step)
+		s.done(r, last)
 		s.reuse = false
 		r, s.handed = s.handed, nil
 		s.mu.Unlock()
@@ -161,20 +160,18 @@ func (s *Space) done(r *run, step *workcore.Step) {
 		if err := s.step(&workcore.Input{Kind: workcore.InDone, Slot: r.slot, Step: step}); err != nil {
 			s.log.Warn("what a task has come to was refused", "task", r.id, "error", err)
 		}
-		s.tell()
+		s.tell(s.now)
 	}
 	r.cancel(context.Canceled)
 }
 
 // call calls the function, and makes the record of what it has come to.
-func (r *run) call() *workcore.Step {
+func (r *run) call() workcore.Step {
 	result, err := r.guarded()
 	if err != nil {
-		r.last = workcore.Step{Record: workcore.Record{Fate: workcore.Failed, Error: clip(err.Error())}}
-	} else {
-		r.last = r.step(workcore.Done, result, nil)
+		return workcore.Step{Record: workcore.Record{Fate: workcore.Failed, Error: clip(err.Error())}}
 	}
-	return &r.last
+	return r.step(workcore.Done, result, nil)
 }
 
 // guarded calls the function; a panic is its error.
@@ -259,7 +256,7 @@ func (s *Space) noteStuck(r *run) {
 	r.stuck = true
 	s.stuck++
 	s.log.Error("a function goes on though its context has ended; its slot runs nothing until it returns", "task", r.id, "function", r.name, "after", s.section.Stuck)
-	s.tell()
+	s.tell(s.link.Now())
 }
 
 // saves reports whether a bag of another member runs here. The lock is held.
@@ -365,7 +362,7 @@ func (r *run) record(step *workcore.Step) error {
 	r.told = int64(r.bag.len())
 	r.items.Store(r.told)
 	err := s.step(&workcore.Input{Kind: workcore.InYield, Slot: r.slot, Step: step, Items: int(r.told)})
-	s.tell()
+	s.tell(s.now)
 	s.mu.Unlock()
 	if err != nil {
 		return err

@@ -45,10 +45,11 @@ type Space struct {
 	handed   *run   // which one
 	results  map[string]*results
 	waiters  []*waiter
-	busy     int  // loops over Results whose body runs
-	serving  int  // calls of Serve
-	puts     bool // the program has put a task outside of functions
-	settled  bool // as the machine knows it
+	busy     int           // loops over Results whose body runs
+	serving  int           // calls of Serve
+	puts     bool          // the program has put a task outside of functions
+	putting  workcore.Task // memory of Put: the machine copies it
+	settled  bool          // as the machine knows it
 	phase    uint64
 	entered  uint64             // the phase whose region was entered
 	skip     context.CancelFunc // ends the wait for the end of the phase
@@ -64,6 +65,7 @@ type Space struct {
 	reported clocksync.Instant // when somebody was told last how the space stands
 	early    []*workcore.Frame // of lives that are not in the roster yet
 	begun    clocksync.Instant
+	now      clocksync.Instant // of the last step
 }
 
 const (
@@ -273,7 +275,7 @@ func (s *Space) loop(ctx context.Context) {
 			saved = now
 			s.saveBags()
 		}
-		s.tell()
+		s.tell(now)
 		next := min(s.wake, s.nextEstimate(), now.Add(time.Hour))
 		if s.saves() {
 			next = min(next, saved.Add(savePause))
@@ -348,10 +350,16 @@ func (s *Space) step(in *workcore.Input) error {
 	if in.Kind == workcore.InTick || in.Kind == workcore.InFrame {
 		s.tellItems()
 	}
-	s.machine.Step(s.link.Now(), in, &s.out)
+	s.advance(in)
 	err := s.out.Err
 	s.carry()
 	return err
+}
+
+// advance makes one step of the machine, now.
+func (s *Space) advance(in *workcore.Input) {
+	s.now = s.link.Now()
+	s.machine.Step(s.now, in, &s.out)
 }
 
 // tellItems tells the machine how much the bags have that run here.
@@ -362,7 +370,7 @@ func (s *Space) tellItems() {
 		}
 		if n := r.items.Load(); n != r.told {
 			r.told = n
-			s.machine.Step(s.link.Now(), &workcore.Input{Kind: workcore.InItems, Slot: i, Items: int(n)}, &s.out)
+			s.advance(&workcore.Input{Kind: workcore.InItems, Slot: i, Items: int(n)})
 			s.carry()
 		}
 	}
@@ -423,7 +431,7 @@ func (s *Space) end(phase uint64) {
 	if phase != s.phase || s.err != nil {
 		return
 	}
-	s.machine.Step(s.link.Now(), &workcore.Input{Kind: workcore.InEnd, Phase: phase}, &s.out)
+	s.advance(&workcore.Input{Kind: workcore.InEnd, Phase: phase})
 	if err := s.out.Err; err != nil {
 		s.finish(fmt.Errorf("work: %w: the condition that ends a phase must ask for .work.idle of all members", err))
 		return
@@ -450,7 +458,7 @@ func (s *Space) awaitEnds(ctx context.Context) {
 		err := s.link.Await(one, func() {
 			s.mu.Lock()
 			s.entered = phase
-			s.tell()
+			s.tell(s.link.Now())
 			s.mu.Unlock()
 		})
 		skip()
@@ -560,7 +568,7 @@ func (s *Space) receive(data []byte) {
 			s.early = append(s.early, f)
 		}
 	}
-	s.tell()
+	s.tell(s.link.Now())
 }
 
 func (s *Space) takeFrame(f *workcore.Frame) {

@@ -71,22 +71,21 @@ func (r *row) fill(f scgs.Field) (scgs.Value, bool) {
 // tell reports what has changed. Whether the member is idle, in which phase it is, and, while it is
 // idle, whether its program waits, is told at once: the end of a phase rests on it. While it is not idle
 // no phase ends, so the rest is told at a pace. The lock is held.
-func (s *Space) tell() {
+func (s *Space) tell(now clocksync.Instant) {
 	if s.entered != s.phase || s.machine == nil || s.err != nil {
 		return // A phase is told once this member can hear of its end.
 	}
-	t, before := s.out.Told, s.told
+	t, before := &s.out.Told, &s.told
 	awaits := slices.ContainsFunc(s.waiters, func(w *waiter) bool { return w.awaits })
 	exact := t.Idle != before.Idle || t.Phase != before.Phase || t.Idle && (t.Settled != before.Settled || awaits != s.awaits)
-	if t == before && awaits == s.awaits && s.stuck == s.row.stuckNow() {
+	if !exact && now < s.estimate.Add(estimatePause) { // The loop looks again then.
 		return
 	}
-	now := s.link.Now()
-	if !exact && now < s.nextEstimate() {
+	if *t == *before && awaits == s.awaits && s.stuck == s.row.stuckNow() {
 		return
 	}
-	s.told, s.awaits, s.estimate = t, awaits, now
-	s.row.set(t, awaits, s.stuck)
+	s.told, s.awaits, s.estimate = *t, awaits, now
+	s.row.set(*t, awaits, s.stuck)
 	if err := s.link.Tell(s.row.fill); err != nil {
 		s.log.Warn("the state of the space cannot be told", "error", err)
 	}

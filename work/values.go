@@ -25,6 +25,15 @@ func encode[T any](what, of string, v *T) (data []byte, err error) {
 	return fitting(what, of, data)
 }
 
+// encodeResult is encode for what a function has returned. Bytes need no memory of their own.
+func encodeResult[T any](what, of string, v T) ([]byte, error) {
+	if p, ok := any(&v).(*[]byte); ok {
+		return fitting(what, of, *p)
+	}
+	other := v
+	return encode(what, of, &other)
+}
+
 // fitting is data, or an error if they are too many.
 func fitting(what, of string, data []byte) ([]byte, error) {
 	if len(data) > workcore.MaxBody {

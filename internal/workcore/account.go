@@ -2,7 +2,6 @@ package workcore
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 )
 
@@ -11,8 +10,7 @@ import (
 type Account struct {
 	phase  uint64
 	seq    uint64           // of the last entry that was taken
-	open   map[string]*open // by ID
-	over   map[string]Fate  // of the tasks of the phase that are not open any more
+	tasks  map[string]*open // of the phase, by ID; of those that are not open any more the fate alone: overAs
 	counts Counts
 	added  []*open // by the last entry, in its order; nil: that task was not added
 	ready  []*open // tasks that may run since the last entry
@@ -28,11 +26,15 @@ type Account struct {
 // open is a task that is not done.
 type open struct {
 	task  Task   // as it was put; Body is what is left
+	fate  Fate   // Kept: it is open
 	last  uint64 // the sequence of its last record that counted; 0: none
 	lease leased // of a Store
 	needs int    // tasks that it waits for
 	whole *whole // that it is of; nil: it has no parts and is none
 }
+
+// overAs stands for all tasks that are over, by their fate.
+var overAs = [...]*open{Done: {fate: Done}, Failed: {fate: Failed}, Poisoned: {fate: Poisoned}}
 
 // Counts are the figures of an account, over all phases but for Open, Blocked and Missing.
 type Counts struct {
@@ -74,7 +76,7 @@ func (o Outcome) String() string {
 
 // NewAccount returns the account of an empty log, in phase 1.
 func NewAccount() *Account {
-	return &Account{phase: 1, open: map[string]*open{}, over: map[string]Fate{}, awaited: map[string]*awaited{}, wholes: map[string]*whole{}}
+	return &Account{phase: 1, tasks: map[string]*open{}, awaited: map[string]*awaited{}, wholes: map[string]*whole{}}
 }
 
 // Phase is the phase that the account is in, from 1.
@@ -86,7 +88,7 @@ func (a *Account) Seq() uint64 { return a.seq }
 // Counts are the figures so far.
 func (a *Account) Counts() Counts {
 	c := a.counts
-	c.Open, c.Blocked, c.Missing = len(a.open), a.blocked, a.missing
+	c.Blocked, c.Missing = a.blocked, a.missing
 	return c
 }
 
@@ -106,19 +108,17 @@ func (a *Account) Put(seq, phase uint64, t *Task) Outcome {
 // add adds a task that is put by a record of another one, or by a put: of is nil then.
 func (a *Account) add(t *Task, of *open) Outcome {
 	a.added = append(a.added, nil)
-	if o := a.open[t.ID]; o != nil {
-		if o.last > 0 || o.task.same(t) {
+	if o := a.tasks[t.ID]; o != nil {
+		if o.fate != Kept || o.last > 0 || o.task.same(t) {
 			return Again // After a record the body is another one.
 		}
 		a.counts.Void++
 		return Taken
 	}
-	if _, over := a.over[t.ID]; over {
-		return Again
-	}
 	o := &open{task: *t}
-	a.open[t.ID], a.added[len(a.added)-1] = o, o
+	a.tasks[t.ID], a.added[len(a.added)-1] = o, o
 	a.counts.Put++
+	a.counts.Open++
 	if t.Part && of != nil {
 		a.join(of, o)
 	}
@@ -136,6 +136,11 @@ func (a *Account) add(t *Task, of *open) Outcome {
 
 // Record takes a record in a phase. A task that waits for others has only a record of the fate Failed.
 func (a *Account) Record(seq, phase uint64, r *Record) Outcome {
+	return a.record(seq, phase, a.find(r.ID), r)
+}
+
+// record takes a record of the task o; nil: it is not open.
+func (a *Account) record(seq, phase uint64, o *open, r *Record) Outcome {
 	if !a.next(seq) {
 		return Old
 	}
@@ -143,7 +148,6 @@ func (a *Account) Record(seq, phase uint64, r *Record) Outcome {
 		a.counts.Void++
 		return PhaseOver
 	}
-	o := a.open[r.ID]
 	switch {
 	case o == nil, o.needs > 0 && r.Fate != Failed:
 		a.counts.Stale++
@@ -159,8 +163,9 @@ func (a *Account) Record(seq, phase uint64, r *Record) Outcome {
 		a.add(&r.Children[i], o)
 	}
 	if r.Fate != Kept {
-		delete(a.open, r.ID)
-		a.over[r.ID] = r.Fate
+		a.tasks[r.ID] = overAs[r.Fate]
+		o.fate = r.Fate
+		a.counts.Open--
 		*a.counts.of(r.Fate)++
 		a.finish(o, r.Fate)
 	}
@@ -187,12 +192,12 @@ func (a *Account) End(seq, phase uint64) Outcome {
 	case phase != a.phase:
 		a.counts.Void++
 		return PhaseOver
-	case len(a.open) > 0:
+	case a.counts.Open > 0:
 		a.counts.Void++
 		return NotEmpty
 	}
 	a.phase++
-	clear(a.over)
+	clear(a.tasks)
 	return Counted
 }
 
@@ -204,10 +209,18 @@ func (a *Account) next(seq uint64) bool {
 	return true
 }
 
+// find returns a task that is open, or nil.
+func (a *Account) find(id string) *open {
+	if o := a.tasks[id]; o != nil && o.fate == Kept {
+		return o
+	}
+	return nil
+}
+
 // Find returns a task as it is to be run now, and the sequence that its next record builds on; false
 // if it is not open.
 func (a *Account) Find(id string) (t Task, on uint64, isOpen bool) {
-	o := a.open[id]
+	o := a.find(id)
 	if o == nil {
 		return Task{}, 0, false
 	}
@@ -215,4 +228,12 @@ func (a *Account) Find(id string) (t Task, on uint64, isOpen bool) {
 }
 
 // Open are the IDs of the open tasks, sorted.
-func (a *Account) Open() []string { return slices.Sorted(maps.Keys(a.open)) }
+func (a *Account) Open() (ids []string) {
+	for id, o := range a.tasks {
+		if o.fate == Kept {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}

@@ -25,12 +25,6 @@ type doom struct {
 	why  string
 }
 
-// known reports whether a task of the phase has an ID.
-func (a *Account) known(id string) bool {
-	_, over := a.over[id]
-	return over || a.open[id] != nil
-}
-
 // join makes a task a part of another one, or of the task that this one is a part of.
 func (a *Account) join(of, part *open) {
 	if of.whole == nil {
@@ -44,22 +38,22 @@ func (a *Account) join(of, part *open) {
 // block has a new task wait for the tasks of its After that are not over.
 func (a *Account) block(o *open) {
 	for _, id := range o.task.After {
-		fate, over := a.over[id]
+		other := a.tasks[id]
 		switch {
-		case !over || a.wholes[id] != nil:
+		case other == nil || other.fate == Kept || a.wholes[id] != nil:
 			w := a.awaited[id]
 			if w == nil {
 				w = &awaited{}
-				if a.awaited[id] = w; !a.known(id) {
+				if a.awaited[id] = w; other == nil {
 					a.missing++
 				}
 			}
 			w.by = append(w.by, o)
 			w.left++
 			o.needs++
-		case fate > Done:
+		case other.fate > Done:
 			o.needs++ // It never begins.
-			a.doomed = append(a.doomed, doom{o, becauseOf(id, fate)})
+			a.doomed = append(a.doomed, doom{o, becauseOf(id, other.fate)})
 		default:
 		}
 	}
@@ -91,10 +85,10 @@ func (a *Account) finish(o *open, fate Fate) {
 	if w.open--; w.open > 0 {
 		return
 	}
-	if delete(a.wholes, w.id); w.failed && a.over[w.id] == Done {
-		a.over[w.id] = Failed // For tasks that run after it.
+	if delete(a.wholes, w.id); w.failed && a.tasks[w.id].fate == Done {
+		a.tasks[w.id] = overAs[Failed] // For tasks that run after it.
 	}
-	a.settle(w.id, a.over[w.id])
+	a.settle(w.id, a.tasks[w.id].fate)
 }
 
 // unblock takes a task that has failed out of those that wait.
@@ -103,7 +97,7 @@ func (a *Account) unblock(o *open) {
 	for _, id := range o.task.After {
 		if w := a.awaited[id]; w != nil {
 			if w.left--; w.left == 0 {
-				if delete(a.awaited, id); !a.known(id) {
+				if delete(a.awaited, id); a.tasks[id] == nil {
 					a.missing--
 				}
 			}
@@ -120,7 +114,7 @@ func (a *Account) settle(id string, fate Fate) {
 	delete(a.awaited, id)
 	for _, o := range w.by {
 		switch {
-		case a.open[o.task.ID] != o:
+		case o.fate != Kept:
 		case fate > Done:
 			a.doomed = append(a.doomed, doom{o, becauseOf(id, fate)})
 		default:
@@ -155,7 +149,7 @@ func (a *Account) circle(t *Task) string {
 		if id == t.ID {
 			return circleText(id, by)
 		}
-		if o := a.open[id]; o != nil && o.needs > 0 {
+		if o := a.find(id); o != nil && o.needs > 0 {
 			wait(id, o.task.After)
 		}
 	}

@@ -100,7 +100,7 @@ func (m *Member) Step(now clocksync.Instant, in *Input, out *Output) {
 	if out.reset(); !m.over {
 		m.take(now, in, out)
 		m.giveUpDemands(now)
-		if in.Kind != InPut && in.Kind != InItems {
+		if in.Kind != InPut && in.Kind != InItems && in.Kind != InDone { // These concern no run but the one that is over.
 			m.stopVoid(out)
 		}
 		m.startTasks(out)
@@ -717,7 +717,7 @@ const quietest = 4
 
 // busy reports whether Holds of this member may tell others something.
 func (m *Member) busy() bool {
-	if len(m.store.account.open)+len(m.waiting)+len(m.records)+len(m.passed) > 0 {
+	if m.store.account.counts.Open+len(m.waiting)+len(m.records)+len(m.passed) > 0 {
 		return true
 	}
 	return slices.ContainsFunc(m.slots, func(s slot) bool { return s.taken }) || slices.ContainsFunc(m.peers, func(p peer) bool { return p.demand > 0 })

@@ -448,7 +448,7 @@ func (w *space) maybeCancel(n *node, id string, low uint64) {
 		return
 	}
 	n.order = append(n.order, func(n *node) {
-		if n.machine.store.account.open[id] == nil || n.machine.phase != w.inPhase[low] || w.owner[low] != n.peer {
+		if n.machine.store.account.find(id) == nil || n.machine.phase != w.inPhase[low] || w.owner[low] != n.peer {
 			return
 		}
 		w.doom(n, id)
@@ -799,9 +799,9 @@ func TestSpaceMutants(t *testing.T) {
 		},
 		"a copy of a failed run counts": func(w *space) {
 			w.arrive = func(n *node, f *Frame) {
-				if f.Step != nil && n.machine.store.account.open[f.Step.Record.ID] != nil {
+				if f.Step != nil && n.machine.store.account.find(f.Step.Record.ID) != nil {
 					s := *f.Step
-					s.Try = n.machine.store.account.open[s.Record.ID].lease.failed
+					s.Try = n.machine.store.account.find(s.Record.ID).lease.failed
 					f.Step = &s
 				}
 			}
@@ -833,7 +833,7 @@ func TestSpaceMutants(t *testing.T) {
 			w.after = func(n *node) {
 				a := n.machine.store.account
 				for _, id := range a.Open() {
-					if o := a.open[id]; o.needs > 0 {
+					if o := a.find(id); o.needs > 0 {
 						o.needs = 0
 						n.machine.store.back(o)
 					}
@@ -853,7 +853,7 @@ func TestSpaceMutants(t *testing.T) {
 			w.before = func(n *node, _ *Input) {
 				a := n.machine.store.account
 				for id := range a.awaited {
-					if o := a.open[id]; o != nil && o.task.Func == "bad" {
+					if o := a.find(id); o != nil && o.task.Func == "bad" {
 						delete(a.awaited, id)
 					}
 				}
@@ -863,12 +863,12 @@ func TestSpaceMutants(t *testing.T) {
 			w.before = func(n *node, _ *Input) {
 				a := n.machine.store.account
 				for _, id := range a.Open() {
-					for k, of := range a.open[id].task.After {
-						if o := a.open[of]; o != nil && o.task.Func == "bad" && o.last == 0 {
-							a.open[id].task.After[k] = "none"
+					for k, of := range a.find(id).task.After {
+						if o := a.find(of); o != nil && o.task.Func == "bad" && o.last == 0 {
+							a.find(id).task.After[k] = "none"
 							a.awaited[of].by = nil
-							if a.open[id].needs--; a.open[id].needs == 0 {
-								n.machine.store.back(a.open[id])
+							if a.find(id).needs--; a.find(id).needs == 0 {
+								n.machine.store.back(a.find(id))
 							}
 						}
 					}

@@ -2,7 +2,6 @@ package workcore
 
 import (
 	"cmp"
-	"container/heap"
 	"errors"
 	"fmt"
 	"slices"
@@ -64,7 +63,8 @@ type leased struct {
 	failed int    // runs that returned an error
 	losses int    // holders that died while they ran it
 	demand uint64 // of the holder, which the parcel with the task answers; 0: the holder has told that it has it
-	place  int    // in the queue, or among what its holder holds; -1: in neither
+	place  int    // in a part of the queue, or among what its holder holds; -1: in neither
+	late   bool   // its place is in the heap of the queue
 }
 
 // NewStore returns an empty store.
@@ -82,13 +82,13 @@ func (s *Store) Put(t *Task, key float64) error {
 	if err := t.Check(); err != nil {
 		return err
 	}
-	if s.limits.Open > 0 && len(s.account.open) >= s.limits.Open && s.account.open[t.ID] == nil {
+	if s.limits.Open > 0 && s.account.counts.Open >= s.limits.Open && s.account.find(t.ID) == nil {
 		return fmt.Errorf("task %q: %w: %d", t.ID, ErrFull, s.limits.Open)
 	}
 	if t.Part {
 		return fmt.Errorf("task %q: it is a part of another task, and only the record of that one puts it", t.ID)
 	}
-	if circle := s.account.circle(t); circle != "" && !s.account.known(t.ID) {
+	if circle := s.account.circle(t); circle != "" && s.account.tasks[t.ID] == nil {
 		return fmt.Errorf("%s: none of them could begin: leave one of these out of After", circle)
 	}
 	switch s.account.Put(s.account.Seq()+1, s.account.Phase(), t) {
@@ -111,7 +111,7 @@ func (s *Store) admit(keys []float64) {
 		}
 	}
 	for _, o := range s.account.ready {
-		heap.Push(&s.waiting, o)
+		s.waiting.push(o)
 	}
 }
 
@@ -119,7 +119,7 @@ func (s *Store) admit(keys []float64) {
 func (s *Store) endDoomed() {
 	a := s.account
 	for i := 0; i < len(a.doomed); i++ { // A record may doom more.
-		if d := &a.doomed[i]; a.open[d.task.task.ID] == d.task {
+		if d := &a.doomed[i]; d.task.fate == Kept {
 			s.write(&Record{ID: d.task.task.ID, On: d.task.last, Fate: Failed, Error: cut(d.why)}, nil)
 		}
 	}
@@ -128,23 +128,23 @@ func (s *Store) endDoomed() {
 }
 
 // Waiting is how many tasks nobody holds that may run.
-func (s *Store) Waiting() int { return len(s.waiting) }
+func (s *Store) Waiting() int { return s.waiting.len() }
 
 // Next returns the key of the task that Hand gives next; false if none waits.
 func (s *Store) Next() (key float64, ok bool) {
-	if len(s.waiting) == 0 {
+	if s.waiting.len() == 0 {
 		return 0, false
 	}
-	return s.waiting[0].lease.key, true
+	return s.waiting.first().lease.key, true
 }
 
 // Hand leases the task that waits with the smallest key to a holder, in answer to its demand of a number;
 // 0: no parcel can be lost on the way. It returns false if none waits.
 func (s *Store) Hand(holder string, demand uint64) (l Lease, ok bool) {
-	if len(s.waiting) == 0 {
+	if s.waiting.len() == 0 {
 		return Lease{}, false
 	}
-	o := s.waiting[0]
+	o := s.waiting.first()
 	s.give(o, holder, false)
 	o.lease.demand = demand
 	l = Lease{o.task, o.last, o.lease.key, o.lease.failed}
@@ -165,8 +165,8 @@ func (s *Store) Record(r *Record, keys []float64) (Outcome, error) {
 
 // write takes one record.
 func (s *Store) write(r *Record, keys []float64) Outcome {
-	o := s.account.open[r.ID]
-	outcome := s.account.Record(s.account.Seq()+1, s.account.Phase(), r)
+	o := s.account.find(r.ID)
+	outcome := s.account.record(s.account.Seq()+1, s.account.Phase(), o, r)
 	if outcome != Counted {
 		return outcome
 	}
@@ -192,7 +192,7 @@ func (s *Store) give(o *open, holder string, runs bool) {
 	l := &o.lease
 	switch {
 	case l.holder == "" && l.place >= 0:
-		heap.Remove(&s.waiting, l.place)
+		s.waiting.remove(o)
 	case l.holder != "" && l.holder != holder:
 		list := s.held[l.holder]
 		last := list[len(list)-1]
@@ -232,7 +232,7 @@ func cut(why string) string { return why[:min(len(why), MaxError)] }
 
 // Cancel records an open task as Failed, and reports whether it was open.
 func (s *Store) Cancel(id, why string) bool {
-	o := s.account.open[id]
+	o := s.account.find(id)
 	if o != nil {
 		s.end(o, Failed, cut(why))
 	}
@@ -289,7 +289,7 @@ func (s *Store) Hold(holder string, list []Held, settled uint64) (void []int) {
 	for i, h := range list {
 		o := s.current(h.ID, h.On)
 		if o == nil {
-			if o = s.account.open[h.ID]; o != nil && o.lease.holder == holder && o.lease.before == h.On {
+			if o = s.account.find(h.ID); o != nil && o.lease.holder == holder && o.lease.before == h.On {
 				has[h.ID] = true // It does not know yet that its record counts.
 				continue
 			}
@@ -311,7 +311,7 @@ func (s *Store) Hold(holder string, list []Held, settled uint64) (void []int) {
 
 // claim notes that an open task, whose record has just counted, runs on at a holder.
 func (s *Store) claim(id, holder string) {
-	switch o := s.account.open[id]; {
+	switch o := s.account.find(id); {
 	case o == nil:
 	case o.lease.holder == holder:
 		o.lease.runs = true // What it told before the parcel arrived may still be under way.
@@ -335,7 +335,7 @@ func (s *Store) End() bool {
 
 // current is a task if a record that builds on a sequence would count.
 func (s *Store) current(id string, on uint64) *open {
-	if o := s.account.open[id]; o != nil && o.last == on && o.needs == 0 {
+	if o := s.account.find(id); o != nil && o.last == on && o.needs == 0 {
 		return o
 	}
 	return nil
@@ -351,7 +351,7 @@ func (s *Store) of(holder string) []*open {
 // back lets a task wait again.
 func (s *Store) back(o *open) {
 	s.give(o, "", false)
-	heap.Push(&s.waiting, o)
+	s.waiting.push(o)
 }
 
 // end records that a task is over without a result.
@@ -359,34 +359,4 @@ func (s *Store) end(o *open, fate Fate, why string) {
 	if _, err := s.Record(&Record{ID: o.task.ID, On: o.last, Fate: fate, Error: why}, nil); err != nil {
 		panic("workcore: " + err.Error()) // It has no bytes of others but why.
 	}
-}
-
-// queue is a heap of the tasks that wait.
-type queue []*open
-
-func (q queue) Len() int { return len(q) }
-func (q queue) Less(i, j int) bool {
-	a, b := &q[i].lease, &q[j].lease
-	return a.key < b.key || a.key == b.key && a.put < b.put
-}
-
-func (q queue) Swap(i, j int) {
-	q[i], q[j] = q[j], q[i]
-	q[i].lease.place, q[j].lease.place = i, j
-}
-
-// Push is for package heap.
-func (q *queue) Push(x any) {
-	o := x.(*open) //nolint:forcetypeassert // Nothing else is pushed.
-	o.lease.place = len(*q)
-	*q = append(*q, o)
-}
-
-// Pop is for package heap.
-func (q *queue) Pop() any {
-	last := len(*q) - 1
-	o := (*q)[last]
-	(*q)[last] = nil
-	*q, o.lease.place = (*q)[:last], -1
-	return o
 }
