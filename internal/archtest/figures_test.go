@@ -22,7 +22,7 @@ import (
 // paid back by splitting and deleting: at first the limit on all lines was 59,000, and one package
 // had more than 5,000 lines.
 var limits = map[string]int{
-	"lines of code":                               85_700, // 8,500 of them are work distribution, 750 credentials
+	"lines of code":                               85_900, // 8,500 of them are work distribution, 750 credentials
 	"lines of code of the largest package":        6465,
 	"lines of scgs":                               6952,
 	"lines of internal/synccore":                  7803, // 17 more: why of the groups of a predicate
