@@ -32,13 +32,14 @@
 //	x in [a, b]          equals one of a written list; not in is its opposite
 //	x in .xs             equals an element of a list
 //	.xs[0]               an element of a list, counted from 0
-//	+ - * / %            on numbers; + and - on durations; % on ints; / always gives a float
+//	+ - * / %            on numbers; % on ints; / always gives a float
+//	+ - * /              on durations: d + d, d - d, a number times d, d by a number, and d / d, a float
 //	c ? a : b            also as if c { a } else { b }
 //	let n = x; body      names a value or a group; no name shadows another
 //
 // An int and a float are compared exactly, whatever their size. By + - * / and in a function
 // an int beside a float becomes a float, the nearest one. A duration is written
-// duration("200ms"). An
+// duration("200ms"). An int scales it exactly; a float, and /, round to a nanosecond. An
 // enum compares with its declared words, which are written as strings, or with
 // an enum that has the same words.
 //
@@ -46,12 +47,12 @@
 //
 //	all any none one (group, condition)       conditions
 //	count(group, condition)  len(group)       ints
-//	sum(group, x)  sum(map(group, x))         an int or a float, as x is
-//	min max (map(group, x))                   an int or a float, as x is
+//	sum(group, x)  sum(map(group, x))         an int, a float or a duration, as x is
+//	min max (map(group, x))                   an int, a float or a duration, as x is
 //	mean(map(group, x))                       a float
 //	filter(group, condition)  map(group, x)   groups; also group | filter(condition)
 //	find(group, condition)                    the first member that matches, as in find(members, .leader).load
-//	abs(x)  min(x, y, ...)  max(x, y, ...)    ints of ints, else floats
+//	abs(x)  min(x, y, ...)  max(x, y, ...)    ints of ints, else floats; min and max of durations a duration
 //	floor ceil round (x)  float(x)            floats
 //	int(x)                                    truncates towards zero
 //	duration("1.5s")                          a duration

@@ -246,8 +246,14 @@ func (c *compiler) numbers(n *ast.BuiltinNode) (*group, value, error) {
 	if err != nil {
 		return nil, value{}, err
 	}
+	if v.typ == scgs.Duration && n.Name != "mean" {
+		return g, v, nil
+	}
 	if !v.numeric() {
 		hint := "write " + n.Name + "(map(members, .x)) with a field that is an int or a float"
+		if v.typ == scgs.Duration {
+			hint = "divide their sum by how many there are: sum(members, .x) / len(members)"
+		}
 		if n.Name == "sum" {
 			hint = "write sum(members, .x) with a field that is an int or a float"
 		}
@@ -286,11 +292,11 @@ func (c *compiler) sum(n *ast.BuiltinNode) (value, error) {
 	if err != nil {
 		return value{}, err
 	}
-	if v.typ == scgs.Int && n.Name == "sum" {
+	if v.int != nil && n.Name == "sum" {
 		f := &fold[int64]{group: g, x: v.int, field: g.field(v), total: func() total[int64] { return &intSum{} }}
 		overflow := at(intOverflow, offset(n))
 		result := intValue(func(fr *frame) span[int64] { return f.number(fr, f.combine(fr), overflow) })
-		result.knownInt = f.known
+		result.typ, result.knownInt = v.typ, f.known
 		return result, finish(c, f, n, outer, "int sum")
 	}
 	f := &fold[float64]{group: g, x: v.toFloat().float, field: g.field(v), total: func() total[float64] { return &floatSum{} }}
@@ -327,10 +333,10 @@ func (c *compiler) extreme(n *ast.BuiltinNode) (value, error) {
 	if err != nil {
 		return value{}, err
 	}
-	if v.typ == scgs.Int {
+	if v.int != nil {
 		f := &fold[int64]{group: g, x: v.int, field: g.field(v), total: extremeTotal[int64](n.Name, math.MinInt64, math.MaxInt64)}
 		result := intValue(func(fr *frame) span[int64] { return best(f, fr) })
-		result.knownInt = f.known
+		result.typ, result.knownInt = v.typ, f.known
 		return result, finish(c, f, n, outer, "int "+n.Name)
 	}
 	f := &fold[float64]{group: g, x: v.float, field: g.field(v), total: extremeTotal(n.Name, math.Inf(-1), math.Inf(1))}
@@ -371,8 +377,12 @@ func (c *compiler) extremeOf(n *ast.BuiltinNode, ints func(a, b span[int64]) spa
 			return value{}, err
 		}
 		a, b := result, next
-		if a.typ == scgs.Int && b.typ == scgs.Int {
+		switch {
+		case a.typ != b.typ && (a.typ == scgs.Duration || b.typ == scgs.Duration):
+			return value{}, c.errorf(arg, "give it durations alone, or numbers alone", "%s does not join %s and %s", n.Name, a.what(), b.what())
+		case a.int != nil && b.int != nil:
 			result = intValue(func(fr *frame) span[int64] { return ints(a.int(fr), b.int(fr)) })
+			result.typ = a.typ
 			continue
 		}
 		x, y := a.toFloat().float, b.toFloat().float

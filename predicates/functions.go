@@ -81,7 +81,7 @@ func (c *compiler) number(n *ast.BuiltinNode, arg node) (value, error) {
 	if err != nil {
 		return value{}, err
 	}
-	if !v.numeric() {
+	if !v.numeric() && (v.typ != scgs.Duration || n.Name != "min" && n.Name != "max") {
 		hint := ""
 		if v.group != nil {
 			hint = "take a number of the group first, such as max(map(members, .x))"

@@ -1,6 +1,7 @@
 package predicates
 
 import (
+	"math"
 	"slices"
 
 	"github.com/expr-lang/expr/ast"
@@ -62,7 +63,7 @@ func (c *compiler) mismatch(n *ast.BinaryNode, l, r value) error {
 	case l.item != nil || r.item != nil:
 		hint = "take one of the member's fields, such as find(members, .online).name"
 	case l.typ == scgs.Duration || r.typ == scgs.Duration:
-		hint = `durations compare, add and subtract; one is written duration("200ms")`
+		hint = `durations compare, add and subtract, a number scales one, and one by another is a float; one is written duration("200ms")`
 	case l.typ == scgs.Enum || r.typ == scgs.Enum:
 		hint = "an enum compares with one of its words, written as a string, by == and !="
 	case n.Operator == "+" && l.text != nil:
@@ -188,16 +189,64 @@ func ordered[T, U int64 | float64](a func(*frame) span[T], b func(*frame) span[U
 func (c *compiler) arithmetic(n *ast.BinaryNode, l, r value) (value, error) {
 	whole := l.typ == scgs.Int && r.typ == scgs.Int
 	switch {
-	case l.typ == scgs.Duration && r.typ == scgs.Duration && (n.Operator == "+" || n.Operator == "-"):
-		v := c.intArithmetic(n, l, r)
-		v.typ = scgs.Duration
-		return v, nil
+	case l.typ == scgs.Duration || r.typ == scgs.Duration:
+		return c.durationArithmetic(n, l, r)
 	case n.Operator == "%" && !whole, !l.numeric(), !r.numeric():
 		return value{}, c.mismatch(n, l, r)
 	case whole && n.Operator != "/":
 		return c.intArithmetic(n, l, r), nil
 	}
 	return c.floatArithmetic(n, l.toFloat(), r.toFloat()), nil
+}
+
+// durationArithmetic adds and subtracts durations, divides one by another, and scales one by a number. By an int
+// it is exact; else it is rounded to a nanosecond.
+func (c *compiler) durationArithmetic(n *ast.BinaryNode, l, r value) (value, error) {
+	both := l.typ == r.typ
+	switch op := n.Operator; {
+	case both && op == "/":
+		return c.floatArithmetic(n, l.toFloat(), r.toFloat()), nil
+	case both && (op == "+" || op == "-"), op == "*" && (l.typ == scgs.Int || r.typ == scgs.Int):
+		v := c.intArithmetic(n, l, r)
+		v.typ = scgs.Duration
+		return v, nil
+	case op == "*" && (l.typ == scgs.Float || r.typ == scgs.Float), op == "/" && r.numeric():
+		return c.nanoseconds(n, c.floatArithmetic(n, l.toFloat(), r.toFloat())), nil
+	}
+	return value{}, c.mismatch(n, l, r)
+}
+
+// nanoseconds is the duration of a float of nanoseconds.
+func (c *compiler) nanoseconds(n *ast.BinaryNode, v value) value {
+	overflow := at(intOverflow, offset(n))
+	d := durationValue(func(fr *frame) span[int64] {
+		s := v.float(fr)
+		if s.void {
+			return void[int64](s.why)
+		}
+		lo, fits := wholeInt(s.lo)
+		hi, also := wholeInt(s.hi)
+		if !fits || !also {
+			return void[int64](overflow)
+		}
+		return between(lo, hi, s.why)
+	})
+	if known := v.knownFloat; known != nil {
+		d.knownInt = func(fr *frame) (int64, bool) {
+			x, ok := known(fr)
+			if !ok {
+				return 0, false
+			}
+			return wholeInt(x)
+		}
+	}
+	return d
+}
+
+// wholeInt is the nearest int of a float, the one further from 0 of two; ok is false if it does not fit.
+func wholeInt(x float64) (n int64, ok bool) {
+	x = math.Round(x)
+	return int64(x), x >= math.MinInt64 && x < math.MaxInt64 // The bound rounds to 2^63, which does not fit.
 }
 
 func (c *compiler) intArithmetic(n *ast.BinaryNode, l, r value) value {

@@ -75,15 +75,17 @@ const (
 	savePause = time.Second
 	// maxEarly is how many frames of members that are not in the roster are kept for the next one.
 	maxEarly = 64
+	// maxRosters is how many rosters wait. Beyond it two of them are taken as one.
+	maxRosters = 64
 )
 
 // mail is what the link tells. It has a lock of its own, since the link may call while it has its own.
 type mail struct {
 	mu      sync.Mutex
-	roster  *link.Roster // nil: no new one
-	section *config.Work // nil: no new one
-	gone    bool         // there is no section any more
-	closed  bool         // the member is
+	rosters []link.Roster // new ones, in their order; maxRosters at most
+	section *config.Work  // nil: no new one
+	gone    bool          // there is no section any more
+	closed  bool          // the member is
 }
 
 // Open opens the space of a member's group, with the functions that this program can run. It waits until the
@@ -198,8 +200,10 @@ func (s *Space) begin(ctx context.Context) (err error) { //nolint:contextcheck /
 // firstRoster waits for the first roster that this member is in.
 func (s *Space) firstRoster(ctx context.Context) (link.Roster, error) {
 	for {
-		if r := s.mail.takeRoster(); r != nil && has(r, s.link.Self()) {
-			return *r, nil
+		if list := s.mail.takeRosters(); len(list) > 0 {
+			if r := list[len(list)-1]; has(&r, s.link.Self()) {
+				return r, nil
+			}
 		}
 		select {
 		case <-s.kick:
@@ -213,18 +217,29 @@ func has(r *link.Roster, self link.Peer) bool {
 	return slices.Contains(r.Peers, self)
 }
 
-func (m *mail) takeRoster() *link.Roster {
+func (m *mail) takeRosters() []link.Roster {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r := m.roster
-	m.roster = nil
-	return r
+	list := m.rosters
+	m.rosters = nil
+	return list
+}
+
+// add adds a roster. None is skipped: whoever is missing on one has lost what it held, although the next one may
+// list it again.
+func (m *mail) add(r link.Roster) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if last := len(m.rosters) - 1; last+1 == maxRosters {
+		before := m.rosters[last]
+		r.Peers = slices.DeleteFunc(slices.Clone(r.Peers), func(p link.Peer) bool { return !has(&before, p) })
+		m.rosters = m.rosters[:last]
+	}
+	m.rosters = append(m.rosters, r)
 }
 
 func (s *Space) hearRoster(r link.Roster) {
-	s.mail.mu.Lock()
-	s.mail.roster = &r
-	s.mail.mu.Unlock()
+	s.mail.add(r)
 	s.look()
 }
 
@@ -289,8 +304,8 @@ func (s *Space) loop(ctx context.Context) {
 func (s *Space) takeMail() {
 	m := &s.mail
 	m.mu.Lock()
-	roster, section, gone, closed := m.roster, m.section, m.gone, m.closed
-	m.roster, m.section = nil, nil
+	rosters, section, gone, closed := m.rosters, m.section, m.gone, m.closed
+	m.rosters, m.section = nil, nil
 	m.mu.Unlock()
 	if closed {
 		s.finish(ErrClosed)
@@ -304,8 +319,10 @@ func (s *Space) takeMail() {
 	if section != nil {
 		s.takeSection(section)
 	}
-	if roster != nil {
-		s.takeRoster(*roster)
+	for _, r := range rosters {
+		if s.err == nil {
+			s.takeRoster(r)
+		}
 	}
 }
 

@@ -458,3 +458,30 @@ func first[R any](seq func(func(Result[R], error) bool)) (err error) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// TestDroppedAndBack: a member that was off the roster, and is on the next one before its space has looked, was
+// dropped. So it is however many rosters wait.
+func TestDroppedAndBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for i, times := range []int{1, maxRosters, 2 * maxRosters} {
+			g := newGroup(config.DefaultWork())
+			s := g.space(t, fmt.Sprint(i), Func("square", square))
+			g.mu.Lock()
+			l := g.links[0]
+			g.mu.Unlock()
+			s.mu.Lock()
+			for range times {
+				g.leave(l)
+				g.mu.Lock()
+				g.links = append(g.links, l)
+				g.newRoster(nil)
+				g.mu.Unlock()
+			}
+			s.mu.Unlock()
+			synctest.Wait()
+			if err := s.Put(t.Context(), "square", 1); !errors.Is(err, ErrDropped) {
+				t.Errorf("%d times: %v", times, err)
+			}
+		}
+	})
+}

@@ -22,13 +22,13 @@ import (
 // paid back by splitting and deleting: at first the limit on all lines was 59,000, and one package
 // had more than 5,000 lines.
 var limits = map[string]int{
-	"lines of code":                               85_900, // 8,500 of them are work distribution, 750 credentials
+	"lines of code":                               86_000, // 8,500 of them are work distribution, 750 credentials
 	"lines of code of the largest package":        6465,
 	"lines of scgs":                               6952,
 	"lines of internal/synccore":                  7803, // 17 more: why of the groups of a predicate
 	"lines of synchronizer":                       6240, // 75 more: a journal that was removed, pegasus reload
 	"lines of cmd/pegasus":                        5482, // 72 more: pegasus reload
-	"lines of predicates":                         5902, // 72 more: what is wrong in an expression is told with its cause
+	"lines of predicates":                         5962, // 132 more: causes of faults in expressions, arithmetic of durations
 	"lines of agent":                              6090, // 225 more: regions that are declared, a member that was replaced or leaves
 	"lines of another package":                    5000,
 	"packages of more than 5,000 lines":           6, // those six

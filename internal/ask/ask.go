@@ -120,7 +120,7 @@ func (a *Asker) Space(ctx context.Context, status *monitor.Status) (answers []*w
 	err = a.Bus.Subscribe(subjects.WorkTold("*"), bus.Limits{}, func(m bus.Message) {
 		r := &workcore.Report{}
 		name := m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]
-		if len(m.Data) > maxReport || json.Unmarshal(m.Data, r) != nil || r.Member != name || len(r.Holders) > workcore.MaxHolders {
+		if len(m.Data) > maxReport || json.Unmarshal(m.Data, r) != nil || !r.Plausible(name) {
 			return // It is as if it had not answered.
 		}
 		mu.Lock()

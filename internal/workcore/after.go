@@ -66,7 +66,11 @@ func (a *Account) block(o *open) {
 }
 
 func becauseOf(id string, fate Fate) string {
-	return fmt.Sprintf("it runs after task %q, which is %v", id, fate)
+	has := "has failed"
+	if fate != Failed {
+		has = "is " + fate.String()
+	}
+	return fmt.Sprintf("it runs after task %q, which %s", id, has)
 }
 
 // finish lets those go on, or fail, that wait for a task that is over.

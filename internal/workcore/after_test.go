@@ -123,13 +123,13 @@ func TestAfterFailures(t *testing.T) {
 	c.put("free", "good")
 	c.run()
 	c.Fail("bad", 0, 0, "it is bad")
-	c.want("a failure", c.got(), `bad failed: it is bad; b failed: it runs after task "bad", which is failed; c failed: it runs after task "b", which is failed; d failed: it runs after task "c", which is failed`)
+	c.want("a failure", c.got(), `bad failed: it is bad; b failed: it runs after task "bad", which has failed; c failed: it runs after task "b", which has failed; d failed: it runs after task "c", which has failed`)
 	c.want("others go on", c.stand(), "2 1 0")
 	c.put("e", "d")
-	c.want("after one that has failed", c.got(), `e failed: it runs after task "d", which is failed`)
+	c.want("after one that has failed", c.got(), `e failed: it runs after task "d", which has failed`)
 	c.put("f", "free")
 	c.Cancel("free", "cancelled")
-	c.want("a task that waits is cancelled", c.got(), `free failed: cancelled; f failed: it runs after task "free", which is failed`)
+	c.want("a task that waits is cancelled", c.got(), `free failed: cancelled; f failed: it runs after task "free", which has failed`)
 	c.put("g", "good")
 	c.Hold("h", []Held{{ID: "good", Runs: true}}, 0)
 	c.Lose("h")
@@ -177,7 +177,7 @@ func TestAfterABag(t *testing.T) {
 		c.got()
 		c.Fail("bag~2", 0, 0, "no")
 		c.put("late", "bag")
-		c.want("a part has failed", c.got(), `bag~2 failed: no; next failed: it runs after task "bag", which is failed; other failed: it runs after task "bag", which is failed; late failed: it runs after task "bag", which is failed`)
+		c.want("a part has failed", c.got(), `bag~2 failed: no; next failed: it runs after task "bag", which has failed; other failed: it runs after task "bag", which has failed; late failed: it runs after task "bag", which has failed`)
 	}
 }
 
@@ -198,7 +198,7 @@ func TestAfterOfChildren(t *testing.T) {
 	c.want("the others", c.run(), "2")
 	c.want("only u waits", c.stand(), "2 1 1")
 	c.record("2", Done, child("v", "u"))
-	c.want("the child that closes the circle fails", c.got(), `2 done; v failed: task "v" waits for "u", which waits for "v"; u failed: it runs after task "v", which is failed`)
+	c.want("the child that closes the circle fails", c.got(), `2 done; v failed: task "v" waits for "u", which waits for "v"; u failed: it runs after task "v", which has failed`)
 	c.want("none is open", c.stand(), "0 0 0")
 }
 

@@ -28,6 +28,16 @@ type Report struct {
 // MaxHolders bounds the holders of a report: those with most tasks.
 const MaxHolders = 64
 
+// Plausible reports whether a member can have said that of itself. Nobody vouches for a message: it only keeps
+// nonsense away.
+func (r *Report) Plausible(member string) bool {
+	least := min(r.Open, r.Blocked, r.Missing, r.Queued, r.Running, r.Stuck)
+	for _, h := range r.Holders {
+		least = min(least, h.Tasks, h.Runs)
+	}
+	return r.Member == member && r.Phase > 0 && r.Slots > 0 && least >= 0 && r.Blocked <= r.Open && len(r.Holders) <= MaxHolders
+}
+
 // Report is how the space stands here. The caller knows Awaits, Stuck and Dropped.
 func (m *Member) Report() *Report {
 	t, c := m.tell(), m.Counts()
