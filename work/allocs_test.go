@@ -19,7 +19,7 @@ func TestAllocations(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		most float64 // for a task
-	}{{"alone", 3.2}, {"moved", 15}} {
+	}{{"alone", 3.2}, {"moved", 8}} {
 		t.Run(c.name, func(t *testing.T) {
 			g := newGroup(section)
 			begun := make(chan struct{}, 1)

@@ -3,6 +3,9 @@ package work_test
 import (
 	"context"
 	"errors"
+	"log"
+	"os"
+	"os/exec"
 	"slices"
 	"sync"
 	"testing"
@@ -14,15 +17,34 @@ import (
 	"github.com/gopegasus/pegasus/work"
 )
 
-// benchSpaces opens spaces over a server. Options are those of each member.
-func benchSpaces(b *testing.B, options ...[]work.Option) []*work.Space {
+// benchHelp is the variable with the server of a benchmark whose tasks this process runs.
+const benchHelp = "PEGASUS_BENCH_HELP"
+
+func TestMain(m *testing.M) {
+	url := os.Getenv(benchHelp)
+	if url == "" {
+		os.Exit(m.Run())
+	}
+	member, err := agent.Join(context.Background(), url, agent.Config{Group: "g", Name: "helper"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	s, err := work.Open(context.Background(), member, work.Func("empty", empty))
+	if err != nil {
+		log.Fatal(err)
+	}
+	log.Fatal(s.Serve(context.Background())) // Until it is killed.
+}
+
+// benchServer starts a server, and a synchronizer that waits for so many members.
+func benchServer(b *testing.B, members int) *embedded.Server {
 	b.Helper()
 	server, err := embedded.Start(embedded.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(server.Close)
-	cfg, err := synchronizer.ParseConfig("test.yaml", []byte(live), synchronizer.Members("gsync", len(options)))
+	cfg, err := synchronizer.ParseConfig("test.yaml", []byte(live), synchronizer.Members("gsync", members))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -31,6 +53,12 @@ func benchSpaces(b *testing.B, options ...[]work.Option) []*work.Space {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = s.Close() })
+	return server
+}
+
+// benchSpaces opens spaces over a server. Options are those of each member.
+func benchSpaces(b *testing.B, server *embedded.Server, options ...[]work.Option) []*work.Space {
+	b.Helper()
 	list, errs := make([]*work.Space, len(options)), make([]error, len(options))
 	var all sync.WaitGroup
 	for i, o := range options {
@@ -84,38 +112,56 @@ func benchTasks(b *testing.B, list []*work.Space) {
 
 // BenchmarkEmptyTasks: tasks that do nothing, in one process.
 func BenchmarkEmptyTasks(b *testing.B) {
-	benchTasks(b, benchSpaces(b, []work.Option{work.Func("empty", empty)}))
+	benchTasks(b, benchSpaces(b, benchServer(b, 1), []work.Option{work.Func("empty", empty)}))
 }
 
 // BenchmarkMovedTasks: tasks that do nothing, run by another member: the slot of the first one is taken.
 func BenchmarkMovedTasks(b *testing.B) {
-	blocked := work.Func("block", func(ctx context.Context, _ []byte) ([]byte, error) {
-		<-ctx.Done()
-		return nil, nil
-	})
-	list := benchSpaces(b, []work.Option{work.Func("empty", empty), blocked}, []work.Option{work.Func("empty", empty)})
+	list := benchSpaces(b, benchServer(b, 2), []work.Option{work.Func("empty", empty), block}, []work.Option{work.Func("empty", empty)})
 	go func() { _ = list[1].Serve(b.Context()) }()
+	benchMoved(b, list[0])
+}
+
+// BenchmarkTwoProcesses is BenchmarkMovedTasks where the other member is a process of its own.
+func BenchmarkTwoProcesses(b *testing.B) {
+	server := benchServer(b, 2)
+	helper := exec.CommandContext(b.Context(), os.Args[0])
+	helper.Env, helper.Stderr = append(os.Environ(), benchHelp+"="+server.URL()), os.Stderr
+	if err := helper.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = helper.Wait() }) // It was killed.
+	benchMoved(b, benchSpaces(b, server, []work.Option{work.Func("empty", empty), block})[0])
+}
+
+var block = work.Func("block", func(ctx context.Context, _ []byte) ([]byte, error) {
+	<-ctx.Done()
+	return nil, nil
+})
+
+func benchMoved(b *testing.B, s *work.Space) {
+	b.Helper()
 	for b.Loop() {
-		if err := list[0].Put(b.Context(), "block", []byte(nil), work.ID("block")); err != nil {
+		if err := s.Put(b.Context(), "block", []byte(nil), work.ID("block")); err != nil {
 			b.Fatal(err)
 		}
 		for range phaseTasks {
-			if err := list[0].Put(b.Context(), "empty", []byte(nil)); err != nil {
+			if err := s.Put(b.Context(), "empty", []byte(nil)); err != nil {
 				b.Fatal(err)
 			}
 		}
 		n := 0
-		for _, err := range work.Results[[]byte](b.Context(), list[0], "empty") {
+		for _, err := range work.Results[[]byte](b.Context(), s, "empty") {
 			if err != nil {
 				b.Fatal(err)
 			}
 			if n++; n == phaseTasks {
-				_ = list[0].Cancel("block")
+				_ = s.Cancel("block")
 			}
 		}
 	}
 	b.ReportMetric(float64(b.N)*phaseTasks/b.Elapsed().Seconds(), "tasks/s")
-	b.ReportMetric(float64(list[1].Stats().Moved)/float64(b.N), "moved/phase")
+	b.ReportMetric(float64(s.Stats().Given)/float64(b.N), "moved/phase")
 }
 
 // items is a bag that nobody splits.
@@ -127,7 +173,7 @@ func (b *items) Split(n int) items { b.N -= n; return items{n} }
 // BenchmarkYield: a Yield that has nothing to do.
 func BenchmarkYield(b *testing.B) {
 	done := make(chan error, 1)
-	s := benchSpaces(b, []work.Option{work.Bag("bag", func(ctx context.Context, bag *items, _ *int) error {
+	s := benchSpaces(b, benchServer(b, 1), []work.Option{work.Bag("bag", func(ctx context.Context, bag *items, _ *int) error {
 		for b.Loop() {
 			if err := work.Yield(ctx); err != nil {
 				return err
@@ -148,7 +194,7 @@ func BenchmarkYield(b *testing.B) {
 // BenchmarkEnd: from the last result to the end of the phase, at three members.
 func BenchmarkEnd(b *testing.B) {
 	o := []work.Option{work.Func("empty", empty)}
-	list := benchSpaces(b, o, o, o)
+	list := benchSpaces(b, benchServer(b, 3), o, o, o)
 	for _, s := range list[1:] {
 		go func() { _ = s.Serve(b.Context()) }()
 	}

@@ -98,12 +98,11 @@ func (s *sender) take() (to string, message []byte, ok bool) {
 
 var errFrame = errors.New("the message ends inside a frame")
 
-// readFrame reads the first frame of a message.
-func readFrame(data []byte) (f *workcore.Frame, rest []byte, err error) {
+// firstFrame is the first frame of a message, still encoded.
+func firstFrame(data []byte) (frame, rest []byte, err error) {
 	n, used := binary.Uvarint(data)
 	if used <= 0 || n > uint64(len(data)-used) {
 		return nil, nil, errFrame
 	}
-	f, err = workcore.ReadFrame(data[used : used+int(n)])
-	return f, data[used+int(n):], err
+	return data[used : used+int(n)], data[used+int(n):], nil
 }

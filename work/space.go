@@ -1,6 +1,7 @@
 package work
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -63,7 +64,8 @@ type Space struct {
 	estimate clocksync.Instant  // when estimates were told last
 	roster   map[workcore.Peer]bool
 	reported clocksync.Instant // when somebody was told last how the space stands
-	early    []*workcore.Frame // of lives that are not in the roster yet
+	early    [][]byte          // frames of lives that were not in the roster yet
+	reader   workcore.Reader
 	begun    clocksync.Instant
 	now      clocksync.Instant // of the last step
 }
@@ -349,7 +351,7 @@ func (s *Space) takeRoster(r link.Roster) {
 	early := s.early
 	s.early = nil
 	for _, f := range early {
-		if s.err == nil && s.roster[f.From] {
+		if f, err := s.reader.Read(f); err == nil && s.err == nil && s.roster[f.From] {
 			s.takeFrame(f)
 		}
 	}
@@ -571,7 +573,10 @@ func (s *Space) receive(data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(data) > 0 && s.err == nil {
-		f, rest, err := readFrame(data)
+		frame, rest, err := firstFrame(data)
+		if err == nil {
+			err = s.readFrame(frame)
+		}
 		if err != nil {
 			if s.bad++; s.bad == 1 {
 				s.log.Warn("a message of another member of the space cannot be read; the others are counted", "error", err)
@@ -579,13 +584,22 @@ func (s *Space) receive(data []byte) {
 			return
 		}
 		data = rest
-		if s.roster[f.From] {
-			s.takeFrame(f)
-		} else if len(s.early) < maxEarly { // Its roster may be newer than ours.
-			s.early = append(s.early, f)
-		}
 	}
 	s.tell(s.link.Now())
+}
+
+// readFrame takes an encoded frame. That of a member which is not in the roster may be ahead of the roster.
+func (s *Space) readFrame(data []byte) error {
+	f, err := s.reader.Read(data)
+	switch {
+	case err != nil:
+		return err
+	case s.roster[f.From]:
+		s.takeFrame(f)
+	case len(s.early) < maxEarly:
+		s.early = append(s.early, bytes.Clone(data))
+	}
+	return nil
 }
 
 func (s *Space) takeFrame(f *workcore.Frame) {

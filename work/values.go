@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"github.com/gopegasus/pegasus/internal/workcore"
 )
@@ -16,6 +17,8 @@ func encode[T any](what, of string, v *T) (data []byte, err error) {
 		data, err = p.MarshalBinary()
 	case *[]byte:
 		data = *p
+	case *int:
+		data = strconv.AppendInt(nil, int64(*p), 10) // As JSON has it.
 	default:
 		data, err = json.Marshal(v)
 	}
@@ -54,7 +57,19 @@ func decode[T any](what, of string, data []byte) (v T, err error) {
 	if v, ok := any(data).(T); ok {
 		return v, nil
 	}
+	if p, ok := any(&v).(*int); ok {
+		if *p, ok = number(data); ok {
+			return v, nil
+		}
+	}
 	return parse[T](what, of, data)
+}
+
+// number reads what encode has written of an int, and nothing else.
+func number(data []byte) (n int, ok bool) {
+	n, err := strconv.Atoi(string(data))
+	var digits [20]byte
+	return n, err == nil && string(strconv.AppendInt(digits[:0], int64(n), 10)) == string(data)
 }
 
 func parse[T any](what, of string, data []byte) (v T, err error) {

@@ -305,7 +305,7 @@ func TestHostileAfter(t *testing.T) {
 	} {
 		b := slices.Clone(good)
 		bend(b)
-		if got, err := ReadFrame(b); err == nil || !strings.Contains(err.Error(), want) {
+		if got, err := new(Reader).Read(b); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v, %v; want %s", got, err, want)
 		}
 	}

@@ -36,31 +36,55 @@ func (f *Frame) Append(dst []byte) []byte {
 	return c.buf
 }
 
-// ReadFrame reads an encoded frame. It keeps none of data, and allocates no more than a few times its
-// size. What it returns has passed [Frame.Check].
-func ReadFrame(data []byte) (*Frame, error) {
+// Reader reads encoded frames one after the other. It keeps the memory of a frame for the next one, and the texts
+// that many frames have: names of members and functions. The zero Reader is ready.
+type Reader struct {
+	frame   Frame
+	demand  Demand
+	parcel  Parcel
+	step    Step
+	verdict Verdict
+	holds   Holds
+	names   map[string]string
+}
+
+// maxNames is how many names a [Reader] keeps.
+const maxNames = 1024
+
+// Read reads an encoded frame. It keeps none of data, and allocates no more than a few times its size. What it
+// returns has passed [Frame.Check], and counts until the next call; texts and bytes of tasks and records last.
+func (r *Reader) Read(data []byte) (*Frame, error) {
 	if len(data) < 2 || len(data) > MaxFrame {
 		return nil, fmt.Errorf("frame: it has %d bytes: 2 to %d are allowed", len(data), MaxFrame)
 	}
 	if data[0] != formFirst && data[0] != formWaits {
 		return nil, fmt.Errorf("frame: it has the form %d, and this program reads %d and %d: let all members of the space run the same version", data[0], formFirst, formWaits)
 	}
-	f := &Frame{}
+	f := &r.frame
+	*f = Frame{}
 	switch data[1] {
 	case partDemand:
-		f.Demand = &Demand{}
+		r.demand = Demand{}
+		f.Demand = &r.demand
 	case partParcel:
-		f.Parcel = &Parcel{}
+		r.parcel = Parcel{Leases: emptied(r.parcel.Leases)}
+		f.Parcel = &r.parcel
 	case partStep:
-		f.Step = &Step{}
+		r.step = Step{Record: Record{Children: emptied(r.step.Record.Children)}, Keys: emptied(r.step.Keys)}
+		f.Step = &r.step
 	case partVerdict:
-		f.Verdict = &Verdict{}
+		r.verdict = Verdict{}
+		f.Verdict = &r.verdict
 	case partHolds:
-		f.Holds = &Holds{}
+		r.holds = Holds{List: emptied(r.holds.List)}
+		f.Holds = &r.holds
 	default:
 		return nil, fmt.Errorf("frame: there is no part %d", data[1])
 	}
-	c := coder{buf: data[2:], form: data[0]}
+	if r.names == nil {
+		r.names = map[string]string{}
+	}
+	c := coder{buf: data[2:], form: data[0], names: r.names}
 	c.frame(f)
 	if c.err == nil && len(c.buf) > 0 {
 		c.err = fmt.Errorf("%d bytes are left over", len(c.buf))
@@ -69,6 +93,12 @@ func ReadFrame(data []byte) (*Frame, error) {
 		return nil, fmt.Errorf("frame: %w", c.err)
 	}
 	return f, f.Check()
+}
+
+// emptied is a list without its items, for other ones.
+func emptied[T any](list []T) []T {
+	clear(list)
+	return list[:0]
 }
 
 // form is the first form that has all of the frame.
@@ -100,6 +130,7 @@ type coder struct {
 	buf     []byte // all that was written, or what is left to read
 	writing bool
 	form    byte
+	names   map[string]string // that were read before
 	err     error
 }
 
@@ -165,7 +196,7 @@ func (c *coder) step(s *Step) {
 
 func (c *coder) task(t *Task) {
 	c.text(&t.ID)
-	c.text(&t.Func)
+	c.name(&t.Func)
 	c.bytes(&t.Body)
 	if c.float(&t.Weight); c.form < formWaits {
 		return
@@ -185,7 +216,7 @@ func (c *coder) task(t *Task) {
 }
 
 func (c *coder) peer(p *Peer) {
-	c.text(&p.Name)
+	c.name(&p.Name)
 	c.uint(&p.Life)
 }
 
@@ -252,6 +283,22 @@ func (c *coder) text(v *string) {
 	*v = string(c.next())
 }
 
+// name is a text that many frames have.
+func (c *coder) name(v *string) {
+	if c.writing {
+		c.text(v)
+		return
+	}
+	b := c.next()
+	if known, ok := c.names[string(b)]; ok {
+		*v = known
+		return
+	}
+	if *v = string(b); len(c.names) < maxNames && len(b) <= MaxName {
+		c.names[*v] = *v
+	}
+}
+
 func (c *coder) bytes(v *[]byte) {
 	if c.writing {
 		c.buf = append(binary.AppendUvarint(c.buf, uint64(len(*v))), *v...)
@@ -290,11 +337,10 @@ func list[T any](c *coder, items *[]T, item func(*T)) {
 			c.fail(errShort)
 			return
 		}
-		*items = nil
+		*items = (*items)[:0]
 		for i := uint64(0); i < n && c.err == nil; i++ {
-			var v T
-			item(&v)
-			*items = append(*items, v)
+			*items = append(*items, *new(T))
+			item(&(*items)[i])
 		}
 		return
 	}

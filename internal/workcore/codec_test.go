@@ -39,15 +39,31 @@ func frames() []workcore.Frame {
 func TestFramesAreReadAsTheyWereWritten(t *testing.T) {
 	for _, f := range frames() {
 		data := f.Append([]byte("before"))[len("before"):]
-		got, err := workcore.ReadFrame(data)
+		got, err := new(workcore.Reader).Read(data)
 		if err != nil || !reflect.DeepEqual(*got, f) {
 			t.Errorf("read %+v, %v; want %+v", got, err, f)
 		}
 		for n := range data {
-			if _, err := workcore.ReadFrame(data[:n]); err == nil {
+			if _, err := new(workcore.Reader).Read(data[:n]); err == nil {
 				t.Errorf("the first %d of %d bytes are read without an error", n, len(data))
 			}
 		}
+	}
+}
+
+// TestReaderKeepsNothing: what a reader has read before is not in what it reads next, be it read in full or not.
+func TestReaderKeepsNothing(t *testing.T) {
+	var r workcore.Reader
+	list := frames()
+	for range 2 {
+		for _, f := range list {
+			data := f.Append(nil)
+			if got, err := r.Read(data); err != nil || !bytes.Equal(got.Append(nil), data) {
+				t.Errorf("read %+v, %v; want %+v", got, err, f)
+			}
+			_, _ = r.Read(data[:len(data)-1])
+		}
+		slices.Reverse(list)
 	}
 }
 
@@ -62,7 +78,7 @@ func TestRefusedFrames(t *testing.T) {
 		"frame: 1 bytes are left over":                             append(slices.Clip(good), 0),
 		"frame: it ends too early":                                 good[:len(good)-1],
 	} {
-		if _, err := workcore.ReadFrame(data); err == nil || !strings.HasPrefix(err.Error(), text) {
+		if _, err := new(workcore.Reader).Read(data); err == nil || !strings.HasPrefix(err.Error(), text) {
 			t.Errorf("%v: %v; want %s", data[:min(8, len(data))], err, text)
 		}
 	}
@@ -88,7 +104,7 @@ func TestLargestFrames(t *testing.T) {
 			t.Fatal(err)
 		}
 		data := f.Append(nil)
-		if _, err := workcore.ReadFrame(data); err != nil {
+		if _, err := new(workcore.Reader).Read(data); err != nil {
 			t.Errorf("%d bytes: %v", len(data), err)
 		}
 	}
@@ -99,12 +115,12 @@ func FuzzReadFrame(f *testing.F) {
 		f.Add(frame.Append(nil))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		frame, err := workcore.ReadFrame(data)
+		frame, err := new(workcore.Reader).Read(data)
 		if err != nil {
 			return
 		}
 		data = frame.Append(nil)
-		again, err := workcore.ReadFrame(data)
+		again, err := new(workcore.Reader).Read(data)
 		if err != nil || !bytes.Equal(again.Append(nil), data) { // Not DeepEqual: a load may be NaN.
 			t.Errorf("read again as %+v, %v; want %+v", again, err, frame)
 		}

@@ -35,6 +35,19 @@ type Frame struct {
 	Holds   *Holds   // what the sender has
 }
 
+// Kept is the frame for one who keeps it beyond the next step: [Member] fills the same Verdict and Holds again.
+func (f Frame) Kept() Frame {
+	if f.Verdict != nil {
+		v := *f.Verdict
+		f.Verdict = &v
+	}
+	if f.Holds != nil {
+		h := *f.Holds
+		f.Holds = &h
+	}
+	return f
+}
+
 // Demand asks a member for work.
 type Demand struct {
 	Number uint64 // rises from demand to demand of a member, from 1

@@ -79,7 +79,7 @@ type Input struct {
 
 // Output is what one step asks for and tells. Step truncates the slices and fills them again.
 type Output struct {
-	Frames   []Frame  // to other members, in this order
+	Frames   []Frame  // to other members, in this order; Frame.Kept for who keeps one
 	Runs     []Run    // what slots begin
 	Yields   []Part   // slots that shall yield and give away a part
 	Recorded []int    // slots whose InYield counts: they go on
@@ -93,7 +93,8 @@ type Output struct {
 	// Wake is when the next step is due even without an input.
 	Wake clocksync.Instant
 
-	holds []Holds
+	holds    []Holds
+	verdicts []Verdict
 }
 
 // Run is a task that begins in a slot.
@@ -133,5 +134,5 @@ type Told struct {
 
 func (o *Output) reset() {
 	o.Frames, o.Runs, o.Yields, o.Recorded, o.Stops, o.Lost = o.Frames[:0], o.Runs[:0], o.Yields[:0], o.Recorded[:0], o.Stops[:0], o.Lost[:0]
-	o.Results, o.Err, o.holds = o.Results[:0], nil, o.holds[:0]
+	o.Results, o.Err, o.holds, o.verdicts = o.Results[:0], nil, o.holds[:0], o.verdicts[:0]
 }

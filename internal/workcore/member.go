@@ -283,7 +283,7 @@ func (m *Member) takeFrame(now clocksync.Instant, i int, f *Frame, out *Output) 
 		m.takeParcel(now, f.Parcel)
 	case f.Step != nil:
 		v := m.judge(p.Peer, f.Step, out)
-		m.send(p.Peer, Frame{Verdict: &v}, out)
+		m.sendVerdict(p.Peer, v, out)
 		m.settle(now, f.Step)
 	case f.Verdict != nil:
 		m.takeVerdict(p.Peer, f.Verdict, out)
@@ -295,6 +295,11 @@ func (m *Member) takeFrame(now clocksync.Instant, i int, f *Frame, out *Output) 
 func (m *Member) send(to Peer, f Frame, out *Output) {
 	f.From, f.To, f.Phase = m.opts.Self, to, m.phase
 	out.Frames = append(out.Frames, f)
+}
+
+func (m *Member) sendVerdict(to Peer, v Verdict, out *Output) {
+	out.verdicts = append(out.verdicts, v)
+	m.send(to, Frame{Verdict: &out.verdicts[len(out.verdicts)-1]}, out)
 }
 
 // judge takes a record into the own account. If it counts, its parts go to the member that asked.
@@ -535,7 +540,7 @@ func (m *Member) takeHolds(now clocksync.Instant, i int, h *Holds, out *Output) 
 		n.Load, n.Told, n.Silent = h.Load, now, false
 	}
 	for _, k := range m.store.Hold(p.String(), h.List, h.Settled) {
-		m.send(p.Peer, Frame{Verdict: &Verdict{ID: h.List[k].ID, On: h.List[k].On, Outcome: Closed}}, out)
+		m.sendVerdict(p.Peer, Verdict{ID: h.List[k].ID, On: h.List[k].On, Outcome: Closed}, out)
 	}
 }
 
@@ -611,8 +616,8 @@ func (m *Member) startTasks(out *Output) {
 		key, own := m.store.Next()
 		switch {
 		case len(m.waiting) > 0 && (!own || m.waiting[0].Lease.Key <= key):
-			m.slots[i].Parted = m.waiting[0]
-			m.waiting = slices.Delete(m.waiting, 0, 1)
+			m.slots[i].Parted, m.waiting[0] = m.waiting[0], Parted{}
+			m.waiting = m.waiting[1:]
 		case own:
 			m.slots[i].Account = m.opts.Self
 			m.slots[i].Lease, _ = m.store.Hand(m.holder, 0)

@@ -240,10 +240,7 @@ func (w *space) send(f Frame) {
 	if !w.alter(&f) {
 		return
 	}
-	if f.Holds != nil {
-		h := *f.Holds
-		f.Holds = &h
-	}
+	f = f.Kept()
 	if f.Parcel != nil && len(f.Parcel.Leases) > 0 {
 		w.moves++
 	}

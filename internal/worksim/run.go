@@ -305,11 +305,7 @@ func (n *node) send(f *workcore.Frame) {
 		w.result.Parcels++
 		w.result.Moved += len(f.Parcel.Leases)
 	}
-	to, frame := w.nodes[w.places[f.To.Name]], *f
-	if f.Holds != nil { // The machine fills it again.
-		holds := *f.Holds
-		frame.Holds = &holds
-	}
+	to, frame := w.nodes[w.places[f.To.Name]], f.Kept()
 	copies := 1
 	if net.Double > 0 && w.Rand.Float64() < net.Double {
 		copies = 2
