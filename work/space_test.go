@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -465,7 +466,7 @@ func TestDroppedAndBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for i, times := range []int{1, maxRosters, 2 * maxRosters} {
 			g := newGroup(config.DefaultWork())
-			s := g.space(t, fmt.Sprint(i), Func("square", square))
+			s := g.space(t, strconv.Itoa(i), Func("square", square))
 			g.mu.Lock()
 			l := g.links[0]
 			g.mu.Unlock()
