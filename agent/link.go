@@ -175,6 +175,9 @@ func (k linkOf) Log() *slog.Logger { return k.m.log }
 // Subject implements [link.Link].
 func (k linkOf) Subject(member string) string { return k.m.subjects.Work(member) }
 
+// Group implements [link.Link].
+func (k linkOf) Group() (tenant, group string) { return k.m.subjects.Tenant, k.m.cfg.Group }
+
 // Status implements [link.Link].
 func (k linkOf) Status() (_, _ string) {
 	return k.m.subjects.WorkAsk(), k.m.subjects.WorkTold(k.m.cfg.Name)

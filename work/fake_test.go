@@ -109,9 +109,10 @@ func (l *fakeLink) Section() *config.Work { return l.g.section }
 func (l *fakeLink) Subject(member string) string {
 	return "work." + member
 }
-func (l *fakeLink) Status() (asked, told string) { return "asked", "told." + l.self.Name }
-func (l *fakeLink) Now() clocksync.Instant       { return clocksync.Instant(time.Since(l.g.begin)) }
-func (l *fakeLink) Log() *slog.Logger            { return slog.New(slog.DiscardHandler) }
+func (l *fakeLink) Group() (tenant, group string) { return "default", "g" }
+func (l *fakeLink) Status() (asked, told string)  { return "asked", "told." + l.self.Name }
+func (l *fakeLink) Now() clocksync.Instant        { return clocksync.Instant(time.Since(l.g.begin)) }
+func (l *fakeLink) Log() *slog.Logger             { return slog.New(slog.DiscardHandler) }
 
 func (l *fakeLink) Watch(w link.Watcher) (func(), error) {
 	l.g.mu.Lock()

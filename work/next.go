@@ -22,8 +22,8 @@ type Pulled struct {
 func (s *Space) Next(ctx context.Context) (*Pulled, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	phase := s.phase
-	if err := s.wait(ctx, &waiter{settles: true, awaits: true, ready: func() bool { return len(s.pulled) > 0 || s.phase > phase }}); err != nil {
+	ends := s.ends
+	if err := s.wait(ctx, &waiter{settles: true, awaits: true, ready: func() bool { return len(s.pulled) > 0 || s.ends > ends }}); err != nil {
 		return nil, err
 	}
 	if len(s.pulled) == 0 {

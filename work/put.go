@@ -57,7 +57,7 @@ func After(ids ...string) PutOption {
 //
 // With the context of a function that a space runs, the task is put with the record of that function:
 // if the function fails or runs again elsewhere, nothing was put. Otherwise Put returns once the task
-// is in the account, and waits while as many tasks of this member are open as the key open allows. It
+// is in the account, with store: jetstream once the log has it, and waits while as many tasks of this member are open as the key open allows. It
 // returns an error instead if all of these wait for tasks that were not put ([After]).
 func (s *Space) Put(ctx context.Context, name string, arg any, options ...PutOption) error {
 	f := s.functions[name]
@@ -85,6 +85,12 @@ func (s *Space) Put(ctx context.Context, name string, arg any, options ...PutOpt
 		if s.err != nil {
 			return fmt.Errorf("work: put task %q: %w", t.ID, s.err)
 		}
+		if s.logs != nil && s.logs.full() {
+			if err := s.wait(ctx, &waiter{ready: func() bool { return !s.logs.full() }}); err != nil {
+				return fmt.Errorf("work: put task %q: the log has three quarters of what log.most allows: %w", t.ID, err)
+			}
+			continue
+		}
 		if s.section.Open == 0 || s.out.Told.Open < s.section.Open {
 			s.putting = t
 			err := s.step(&workcore.Input{Kind: workcore.InPut, Task: &s.putting, Key: s.key(&t)})
@@ -93,7 +99,7 @@ func (s *Space) Put(ctx context.Context, name string, arg any, options ...PutOpt
 				if err != nil {
 					return fmt.Errorf("work: put: %w", err)
 				}
-				return nil
+				return s.logged(ctx, t.ID)
 			}
 		}
 		if s.outOfReach() {
@@ -103,6 +109,18 @@ func (s *Space) Put(ctx context.Context, name string, arg any, options ...PutOpt
 			return fmt.Errorf("work: put task %q: %d tasks are open, as many as the key open allows: %w", t.ID, s.section.Open, err)
 		}
 	}
+}
+
+// logged waits until the log has what was put last. The lock is held.
+func (s *Space) logged(ctx context.Context, id string) error {
+	if s.logs == nil {
+		return nil
+	}
+	ticket := s.machine.Ticket()
+	if err := s.wait(ctx, &waiter{ready: func() bool { return s.machine.Written() >= ticket }}); err != nil {
+		return fmt.Errorf("work: put task %q: the log has not taken it yet, and may do so: put it again with the same ID: %w", id, err)
+	}
+	return nil
 }
 
 // task makes the task of a put.

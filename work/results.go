@@ -27,6 +27,7 @@ type results struct {
 	ended    bool                // what is here is of a phase that is over
 	read     bool                // a loop reads it
 	newTotal func() total
+	missing  error // why there are none of another member
 }
 
 // keptErrors is how many errors of failed tasks Wait and Total return in full.
@@ -43,7 +44,7 @@ func newResults(f *function) *results {
 
 // begin forgets what is of a phase before.
 func (r *results) begin() {
-	r.lists, r.failures, r.failed, r.ended, r.total = nil, nil, 0, false, nil
+	r.lists, r.failures, r.failed, r.ended, r.total, r.missing = nil, nil, 0, false, nil, nil
 	if r.newTotal != nil {
 		r.total = r.newTotal()
 	}
@@ -81,9 +82,17 @@ func (r *results) err() error {
 // deliver keeps a result until it is read. The lock is held.
 func (s *Space) deliver(in *workcore.Result) {
 	r := s.results[in.Func]
-	if r.ended {
+	switch {
+	case r == nil: // A program before has put it, and this one has no such function.
+		return
+	case r.ended:
 		r.begin() // Nobody has read those of the phase before, and nobody will.
 	}
+	r.take(in)
+}
+
+// take keeps a result.
+func (r *results) take(in *workcore.Result) {
 	if in.Fate > workcore.Done {
 		r.fail(&TaskError{ID: in.ID, Poisoned: in.Fate == workcore.Poisoned, Text: in.Error})
 	}
@@ -97,14 +106,21 @@ func (s *Space) deliver(in *workcore.Result) {
 	}
 }
 
+// ResultsOption says more of which results [Results] and [Total] are to return.
+type ResultsOption struct{ member string }
+
+// Of asks for the results of the tasks that another member has put, whether it is there still or not. It needs store:
+// jetstream. The results come at the end of the phase; they are of that phase alone.
+func Of(member string) ResultsOption { return ResultsOption{member} }
+
 // Results returns the results of the tasks that this member puts for a function, as they come. The
 // loop ends with the phase. A task that has failed for good has an error, a [*TaskError], and the loop
 // goes on; any other error ends it: that of ctx, [*LostError], [ErrDropped], [ErrClosed]. One loop at a
 // time reads the results of a function. Results that nobody has read by the end of their phase are kept until
 // the next one has a result.
-func Results[R any](ctx context.Context, s *Space, name string) iter.Seq2[Result[R], error] {
+func Results[R any](ctx context.Context, s *Space, name string, options ...ResultsOption) iter.Seq2[Result[R], error] {
 	return func(yield func(Result[R], error) bool) {
-		r, err := s.open(name, false)
+		r, err := s.open(name, false, options)
 		if err != nil {
 			yield(Result[R]{}, err)
 			return
@@ -150,8 +166,8 @@ func resultOf[R any](in *workcore.Result) (Result[R], error) {
 }
 
 // open marks the results of a function as read by somebody.
-func (s *Space) open(name string, bag bool) (*results, error) {
-	f, r := s.functions[name], s.results[name]
+func (s *Space) open(name string, bag bool, options []ResultsOption) (*results, error) {
+	f := s.functions[name]
 	switch {
 	case f == nil:
 		return nil, unknown(name, s.functions)
@@ -160,8 +176,26 @@ func (s *Space) open(name string, bag bool) (*results, error) {
 	case f.total == nil && bag:
 		return nil, fmt.Errorf("work: %q is no bag, so there is no total: use Results", name)
 	}
+	var of string
+	for _, o := range options {
+		of = o.member
+	}
+	switch {
+	case of != "" && s.logs == nil:
+		return nil, fmt.Errorf("work: the results of what %q has put for %q: with store: memory only the member that puts a task gets its result: use store: jetstream", of, name)
+	case of == s.link.Self().Name:
+		of = ""
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	r := s.results[name]
+	if of != "" {
+		k := foreign{name, of}
+		if r = s.foreign[k]; r == nil {
+			r = newResults(f)
+			s.foreign[k] = r
+		}
+	}
 	if r.read {
 		return nil, fmt.Errorf("work: the results of %q are read already: one loop reads them at a time", name)
 	}
@@ -193,17 +227,20 @@ func (s *Space) next(ctx context.Context, r *results) (list []workcore.Result, e
 		list, r.lists[0] = r.lists[0], nil
 		r.lists = r.lists[1:]
 	}
+	if r.missing != nil && err == nil && list == nil {
+		err, r.missing = r.missing, nil
+	}
 	r.failures, r.failed = nil, 0 // The loop tells of them.
 	return list, err
 }
 
 // Total waits for the end of the phase, and returns the sum of what the bags of that name have found
 // that this member has put. The error names tasks that have failed; the sum is that of the others then.
-func Total[R any](ctx context.Context, s *Space, name string) (sum R, err error) {
+func Total[R any](ctx context.Context, s *Space, name string, options ...ResultsOption) (sum R, err error) {
 	if f := s.functions[name]; f != nil && f.total != nil && f.result != reflect.TypeFor[R]() {
 		return sum, fmt.Errorf("work: the total of %q is %v, as this program has declared the bag: ask for that, not for %v", name, f.result, reflect.TypeFor[R]())
 	}
-	r, err := s.open(name, true)
+	r, err := s.open(name, true, options)
 	if err != nil {
 		return sum, err
 	}
@@ -216,7 +253,7 @@ func Total[R any](ctx context.Context, s *Space, name string) (sum R, err error)
 		return sum, err
 	}
 	v, _ := r.total.value().(R) // As it was declared.
-	err = r.err()
+	err = errors.Join(r.missing, r.err())
 	r.begin()
 	return v, err
 }
@@ -242,8 +279,8 @@ func Found[R any](s *Space, name string) (sum R, err error) {
 func (s *Space) Wait(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	phase := s.phase
-	if err := s.wait(ctx, &waiter{settles: true, awaits: true, ready: func() bool { return s.phase > phase }}); err != nil {
+	ends := s.ends
+	if err := s.wait(ctx, &waiter{settles: true, awaits: true, ready: func() bool { return s.ends > ends }}); err != nil {
 		return err
 	}
 	var errs []error

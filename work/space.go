@@ -34,6 +34,7 @@ type Space struct {
 	kick      chan struct{} // capacity 1: the loop has to look
 	row       row
 	ids       *ids
+	logs      *logs // nil: the tasks that are put here lie in this process alone
 
 	mu       sync.Mutex // guards all below
 	section  config.Work
@@ -45,6 +46,7 @@ type Space struct {
 	reuse    bool   // the goroutine that has the lock can run a task next
 	handed   *run   // which one
 	results  map[string]*results
+	foreign  map[foreign]*results // of tasks that other members have put
 	waiters  []*waiter
 	busy     int           // loops over Results whose body runs
 	serving  int           // calls of Serve
@@ -52,6 +54,7 @@ type Space struct {
 	putting  workcore.Task // memory of Put: the machine copies it
 	settled  bool          // as the machine knows it
 	phase    uint64
+	ends     int                // phases that were over
 	entered  uint64             // the phase whose region was entered
 	skip     context.CancelFunc // ends the wait for the end of the phase
 	lost     *LostError         // in this phase
@@ -106,7 +109,7 @@ func Open(ctx context.Context, m *agent.Member, options ...Option) (*Space, erro
 func open(ctx context.Context, l link.Link, options []Option) (*Space, error) {
 	s := &Space{
 		link: l, log: l.Log().With("member", l.Self().Name), functions: map[string]*function{}, kick: make(chan struct{}, 1),
-		results: map[string]*results{}, ids: newIDs(), wake: clocksync.MaxInstant, begun: l.Now(), estimate: clocksync.MinInstant, reported: clocksync.MinInstant,
+		results: map[string]*results{}, foreign: map[foreign]*results{}, ids: newIDs(), wake: clocksync.MaxInstant, begun: l.Now(), estimate: clocksync.MinInstant, reported: clocksync.MinInstant,
 	}
 	var faults []error
 	for _, o := range options {
@@ -146,6 +149,9 @@ func (s *Space) begin(ctx context.Context) (err error) { //nolint:contextcheck /
 	fail := func(err error) error {
 		stop()
 		s.stopWatch()
+		if s.logs != nil {
+			s.logs.close(nil)
+		}
 		return errors.Join(fmt.Errorf("work: open the space as %q: %w", self.Name, err), s.conn.Close())
 	}
 	if s.stopWatch, err = s.link.Watch(link.Watcher{Roster: s.hearRoster, Section: s.hearSection, Closed: s.hearClosed}); err != nil {
@@ -171,6 +177,14 @@ func (s *Space) begin(ctx context.Context) (err error) { //nolint:contextcheck /
 		s.order = order.Key
 	}
 	s.phase = max(1, roster.Phase)
+	var own *workcore.Store
+	if s.section.Store == config.JetStream {
+		var logged uint64
+		if s.logs, own, logged, err = openLogs(ctx, s); err != nil {
+			return fail(err)
+		}
+		s.phase = max(s.phase, logged)
+	}
 	slots := s.section.Slots
 	if slots == 0 {
 		slots = runtime.GOMAXPROCS(0)
@@ -178,7 +192,7 @@ func (s *Space) begin(ctx context.Context) (err error) { //nolint:contextcheck /
 	s.runs = make([]*run, slots)
 	s.machine = workcore.NewMember(workcore.Options{
 		Self: workcore.Peer(self), Phase: s.phase, Slots: slots, Strategy: strategy, Topology: local.Topology(s.section.Topology),
-		Limits: workcore.Limits{Retry: s.section.Retry, Losses: s.section.Losses, Open: s.section.Open},
+		Limits: workcore.Limits{Retry: s.section.Retry, Losses: s.section.Losses, Open: s.section.Open}, Account: own,
 	})
 	s.mu.Lock()
 	s.takeRoster(roster)
@@ -193,7 +207,11 @@ func (s *Space) begin(ctx context.Context) (err error) { //nolint:contextcheck /
 	if err := s.conn.Flush(ctx); err != nil {
 		return fail(err)
 	}
-	for _, f := range []func(context.Context){s.loop, s.sender.loop, s.awaitEnds} {
+	loops := []func(context.Context){s.loop, s.sender.loop, s.awaitEnds}
+	if s.logs != nil {
+		loops = append(loops, s.logs.closePhases, s.logs.adoptOrphans)
+	}
+	for _, f := range loops {
 		s.running.Go(func() { f(beside) })
 	}
 	return nil
@@ -332,8 +350,8 @@ func (s *Space) takeMail() {
 func (s *Space) takeSection(w *config.Work) {
 	before := s.section
 	s.section.Lost, s.section.Stuck = w.Lost, w.Stuck
-	if before.Slots != w.Slots || before.Strategy != w.Strategy || before.Topology != w.Topology || before.Retry != w.Retry || before.Losses != w.Losses || before.Open != w.Open || before.Order != w.Order {
-		s.log.Warn("the section work has changed: slots, strategy, topology, retry, losses, open and order count from the next Open on")
+	if before.Store != w.Store || before.Log != w.Log || before.Slots != w.Slots || before.Strategy != w.Strategy || before.Topology != w.Topology || before.Retry != w.Retry || before.Losses != w.Losses || before.Open != w.Open || before.Order != w.Order {
+		s.log.Warn("the section work has changed: store, log, slots, strategy, topology, retry, losses, open and order count from the next Open on")
 	}
 }
 
@@ -355,12 +373,29 @@ func (s *Space) takeRoster(r link.Roster) {
 			s.takeFrame(f)
 		}
 	}
+	if s.logs != nil {
+		s.logs.dropWriters()
+		wake(s.logs.orphans)
+		wake(s.logs.ends)
+		return
+	}
 	if s.err == nil && s.phase < r.Phase && s.out.Told.Open > 0 {
 		s.finish(ErrDropped) // A phase ended without it: it was out meanwhile, and its tasks are lost.
 	}
 	for s.err == nil && s.phase < r.Phase {
-		s.end(s.phase)
+		s.endPhase(false)
 	}
+}
+
+// first reports whether this member is the first of the roster. The lock is held.
+func (s *Space) first() bool {
+	self := workcore.Peer(s.link.Self())
+	for p := range s.roster {
+		if p.Name < self.Name {
+			return false
+		}
+	}
+	return s.roster[self]
 }
 
 // step makes one step of the machine and carries out what it asks for. The lock is held. It must not be
@@ -395,8 +430,20 @@ func (s *Space) tellItems() {
 	}
 }
 
-// carry carries out what a step asks for.
+// carry carries out what a step asks for, and what earlier steps ask for that waited for a log.
 func (s *Space) carry() {
+	if s.logs == nil {
+		s.carryOne()
+		return
+	}
+	s.logs.write(s.out.Log)
+	s.carryOne()
+	for s.err == nil && s.machine.Release(&s.out) {
+		s.carryOne()
+	}
+}
+
+func (s *Space) carryOne() {
 	out := &s.out
 	for i := range out.Frames {
 		s.sender.add(&out.Frames[i])
@@ -415,8 +462,10 @@ func (s *Space) carry() {
 	for i := range out.Results {
 		s.deliver(&out.Results[i])
 	}
-	for _, l := range out.Lost {
-		s.lose(l)
+	if s.logs == nil {
+		for _, l := range out.Lost {
+			s.lose(l)
+		}
 	}
 	over := out.Over
 	if out.Wake < s.wake {
@@ -445,19 +494,33 @@ func (s *Space) lose(l workcore.Lost) {
 	s.log.Warn("a member is gone with tasks that it had put", "of", l.Peer.Name, "tasks", l.Open)
 }
 
-// end ends a phase.
-func (s *Space) end(phase uint64) {
-	if phase != s.phase || s.err != nil {
-		return
+// end ends a phase by the word of the synchronizer, or of a member that is ahead.
+func (s *Space) end(phase uint64, signalled bool) {
+	switch {
+	case phase != s.phase || s.err != nil:
+	case s.logs != nil:
+		s.logs.over(phase, signalled)
+	default:
+		s.endPhase(false)
 	}
-	s.advance(&workcore.Input{Kind: workcore.InEnd, Phase: phase})
+}
+
+// endPhase ends the present phase; void: with tasks that are open and go on in the next one.
+func (s *Space) endPhase(void bool) {
+	late := s.logs != nil && !void && s.out.Told.Open > 0 // Put while the others ended the phase.
+	s.advance(&workcore.Input{Kind: workcore.InEnd, Phase: s.phase, Void: void || late})
 	if err := s.out.Err; err != nil {
 		s.finish(fmt.Errorf("work: %w: the condition that ends a phase must ask for .work.idle of all members", err))
 		return
 	}
-	s.phase++
-	for _, r := range s.results {
-		r.ended = true
+	if s.phase++; !void {
+		s.ends++
+		for _, r := range s.results {
+			r.ended = true
+		}
+		for _, r := range s.foreign {
+			r.ended = true
+		}
 	}
 	s.carry()
 	s.lost = nil
@@ -484,7 +547,7 @@ func (s *Space) awaitEnds(ctx context.Context) {
 		s.mu.Lock()
 		switch {
 		case err == nil:
-			s.end(phase)
+			s.end(phase, true)
 		case one.Err() == nil && s.err == nil:
 			s.finish(fmt.Errorf("work: wait for the end of phase %d: %w", phase, err))
 		}
@@ -551,6 +614,12 @@ func (s *Space) Close() error {
 	case <-timer.C:
 		err = s.stillRunning()
 	}
+	if s.logs != nil {
+		s.mu.Lock()
+		last := s.machine.GiveUp()
+		s.mu.Unlock()
+		s.logs.close(last)
+	}
 	s.row.end()
 	_ = s.link.Tell(s.row.fill) // The member may be closed already.
 	return errors.Join(err, s.conn.Close())
@@ -604,7 +673,9 @@ func (s *Space) readFrame(data []byte) error {
 
 func (s *Space) takeFrame(f *workcore.Frame) {
 	for f.Phase > s.phase && s.out.Told.Idle && s.err == nil { // Its phases are over: it was told so first.
-		s.end(s.phase)
+		if s.end(s.phase, false); s.logs != nil {
+			break // It looks into the log.
+		}
 	}
 	if s.err != nil {
 		return

@@ -75,25 +75,34 @@ func (s *Space) tell(now clocksync.Instant) {
 	if s.entered != s.phase || s.machine == nil || s.err != nil {
 		return // A phase is told once this member can hear of its end.
 	}
-	t, before := &s.out.Told, &s.told
+	t, before := s.toldNow(), &s.told
 	awaits := slices.ContainsFunc(s.waiters, func(w *waiter) bool { return w.awaits })
 	exact := t.Idle != before.Idle || t.Phase != before.Phase || t.Idle && (t.Settled != before.Settled || awaits != s.awaits)
 	if !exact && now < s.estimate.Add(estimatePause) { // The loop looks again then.
 		return
 	}
-	if *t == *before && awaits == s.awaits && s.stuck == s.row.stuckNow() {
+	if t == *before && awaits == s.awaits && s.stuck == s.row.stuckNow() {
 		return
 	}
-	s.told, s.awaits, s.estimate = *t, awaits, now
-	s.row.set(*t, awaits, s.stuck)
+	s.told, s.awaits, s.estimate = t, awaits, now
+	s.row.set(t, awaits, s.stuck)
 	if err := s.link.Tell(s.row.fill); err != nil {
 		s.log.Warn("the state of the space cannot be told", "error", err)
 	}
 }
 
+// toldNow is what is to be told. The lock is held.
+func (s *Space) toldNow() workcore.Told {
+	t := s.out.Told
+	if s.logs != nil && s.logs.unsure {
+		t.Idle = false
+	}
+	return t
+}
+
 // nextEstimate is when estimates may be told again; MaxInstant: they have not changed.
 func (s *Space) nextEstimate() clocksync.Instant {
-	if s.out.Told == s.told || s.entered != s.phase {
+	if s.toldNow() == s.told || s.entered != s.phase {
 		return clocksync.MaxInstant
 	}
 	return s.estimate.Add(estimatePause)

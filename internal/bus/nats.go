@@ -362,6 +362,9 @@ func (b *Bus) translate(err error, size int) error {
 	return err
 }
 
+// NATS is the connection, for what this package does not do. Its owner must neither close it nor change its handlers.
+func (b *Bus) NATS() *nats.Conn { return b.nc }
+
 // State tells whether the server can be reached.
 func (b *Bus) State() State { return State(b.state.Load()) }
 

@@ -10,8 +10,10 @@ import (
 
 // Work is the section of a synchronizer whose members share tasks: a space of the package work.
 type Work struct {
-	// Store is where the account of the tasks lies: Memory, the process that puts them.
+	// Store is where the accounts of the tasks lie: Memory, the processes that put them, or JetStream.
 	Store string `yaml:"store"`
+	// Log is the stream that the accounts lie in, with the store JetStream.
+	Log WorkLog `yaml:"log"`
 	// Slots is how many tasks a member runs at a time; 0: one for each processor.
 	Slots int `yaml:"slots"`
 	// Retry is how often a task that returns an error is run, from 1.
@@ -35,16 +37,27 @@ type Work struct {
 	End string `yaml:"end"`
 }
 
+// WorkLog is a stream of JetStream.
+type WorkLog struct {
+	// Stream is its name; empty: one that is made of the tenant and the group.
+	Stream string `yaml:"stream"`
+	// Replicas is how many servers have it, 1 to 5.
+	Replicas int `yaml:"replicas"`
+	// Most is how many MiB it may have; 0: no limit of its own.
+	Most int `yaml:"most"`
+}
+
 // The values of Work.Store and Work.Lost.
 const (
-	Memory   = "memory"
-	LostFail = "fail"
-	LostGoOn = "go on"
+	Memory    = "memory"
+	JetStream = "jetstream"
+	LostFail  = "fail"
+	LostGoOn  = "go on"
 )
 
 // DefaultWork is a section with its defaults.
 func DefaultWork() Work {
-	return Work{Store: Memory, Retry: 3, Losses: 3, Lost: LostFail, Stuck: 10 * time.Second, Topology: string(local.Full), Strategy: local.Default(), End: DefaultEnd}
+	return Work{Store: Memory, Log: WorkLog{Replicas: 1}, Retry: 3, Losses: 3, Lost: LostFail, Stuck: 10 * time.Second, Topology: string(local.Full), Strategy: local.Default(), End: DefaultEnd}
 }
 
 // WorkName is the name of the section work, of the region in which members wait for the end of

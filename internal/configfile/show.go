@@ -124,10 +124,22 @@ func showWork(n yamlconf.Node, set *config.Work) yamlconf.Map[any] {
 		strategy = copied(s, nil)
 	}
 	fillFrom(&strategy, reflect.ValueOf(set.Strategy))
-	w := copied(n, map[string]any{"strategy": strategy.tree()})
+	w := copied(n, map[string]any{"strategy": strategy.tree(), "log": showLog(n, set)})
 	w.fill("strategy", strategy.tree())
+	if set.Store == config.JetStream {
+		w.fill("log", showLog(n, set))
+	}
 	fillFrom(&w, reflect.ValueOf(config.DefaultWork()))
 	return w.tree()
+}
+
+func showLog(n yamlconf.Node, set *config.Work) yamlconf.Map[any] {
+	var log entries
+	if l, ok := n.Get("log"); ok {
+		log = copied(l, nil)
+	}
+	fillFrom(&log, reflect.ValueOf(set.Log))
+	return log.tree()
 }
 
 // fillFrom adds the keys of a struct that a map does not have, but for empty texts, which are
@@ -135,7 +147,7 @@ func showWork(n yamlconf.Node, set *config.Work) yamlconf.Map[any] {
 func fillFrom(to *entries, from reflect.Value) {
 	optional := from.Type() == reflect.TypeFor[local.Config]()
 	for f, v := range from.Fields() {
-		if v.Interface() != "" && (!optional || !v.IsZero()) {
+		if v.Kind() != reflect.Struct && v.Interface() != "" && (!optional || !v.IsZero()) {
 			to.fill(f.Tag.Get("yaml"), v.Interface())
 		}
 	}

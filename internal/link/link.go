@@ -68,6 +68,8 @@ type Link interface {
 	Connect(ctx context.Context) (Conn, error)
 	// Subject is where a member receives what the others of its space send it.
 	Subject(member string) string
+	// Group is the tenant and the group of the member.
+	Group() (tenant, group string)
 	// Status is where this member is asked how the space stands, and where it answers.
 	Status() (asked, told string)
 	// Await runs in a reserved region until the synchronizer says that the phase is over (nil), or

@@ -64,6 +64,8 @@ func (p *Level) fixed(to *Level) error {
 		refuse("there is a section work now, whose fields the members do not report yet")
 	case p.Work != nil && to.Work == nil:
 		refuse("there is no section work any more, whose fields the members report")
+	case p.Work != nil && (p.Work.Store != to.Work.Store || p.Work.Log != to.Work.Log):
+		refuse("the tasks lie in another store or log now, and members keep the one that they have opened")
 	case p.State.Hash() != to.State.Hash():
 		refuse("the declared state is now %s, and was %s, by which the members report", schemaText(to.State), schemaText(p.State))
 	}

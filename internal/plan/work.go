@@ -17,6 +17,10 @@ const (
 	maxRetries = 1000
 	leastStuck = 100 * time.Millisecond
 	mostStuck  = time.Hour
+	// Of a stream of JetStream; nats-server allows no more replicas.
+	maxReplicas = 5
+	maxLog      = 1 << 20 // MiB
+	maxStream   = 100     // bytes of its name
 )
 
 // work checks the section work.
@@ -34,9 +38,7 @@ func (c *compiler) work() {
 		c.report(at, -1, fmt.Sprintf("tasks are shared among at most %d members, and max is %d", wire.MaxListed, m), "lower max under members")
 	}
 	c.workNumbers(at, s)
-	if s.Store != config.Memory {
-		c.report(at+".store", -1, fmt.Sprintf("%q is no store", s.Store), "use "+config.Memory)
-	}
+	c.workStore(at, s)
 	if s.Lost != config.LostFail && s.Lost != config.LostGoOn {
 		c.report(at+".lost", -1, fmt.Sprintf("%q is nothing that can follow when tasks are lost", s.Lost), "use "+config.LostFail+" or "+config.LostGoOn)
 	}
@@ -64,6 +66,28 @@ func (c *compiler) work() {
 		c.report(at, -1, fmt.Sprintf("the section takes %d bytes in the message that tells members of it, at most %d fit", n, wire.MaxWork), "shorten its texts")
 	}
 	c.plan.WorkHash = SectionHash(c.plan.WorkText)
+}
+
+// workStore checks where the tasks lie.
+func (c *compiler) workStore(at string, s *config.Work) {
+	switch s.Store {
+	case config.Memory:
+		if s.Log != config.DefaultWork().Log {
+			c.report(at+".log", -1, "the store "+s.Store+" has no log", "use store: "+config.JetStream+", or leave log out")
+		}
+	case config.JetStream:
+	default:
+		c.report(at+".store", -1, fmt.Sprintf("%q is no store", s.Store), "use "+config.Memory+" or "+config.JetStream)
+	}
+	if l := &s.Log; l.Replicas < 1 || l.Replicas > maxReplicas {
+		c.report(at+".log.replicas", -1, fmt.Sprintf("%d replicas: use 1 to %d", l.Replicas, maxReplicas), "")
+	}
+	if l := &s.Log; l.Most < 0 || l.Most > maxLog {
+		c.report(at+".log.most", -1, fmt.Sprintf("a log of %d MiB: use 1 to %d, or 0 for no limit", l.Most, maxLog), "")
+	}
+	if name := s.Log.Stream; strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(".*>/\\", r) }) || len(name) > maxStream {
+		c.report(at+".log.stream", -1, fmt.Sprintf("%q cannot name a stream", name), fmt.Sprintf("use at most %d bytes without spaces and . * > / \\", maxStream))
+	}
 }
 
 func (c *compiler) workNumbers(at string, s *config.Work) {

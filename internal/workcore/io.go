@@ -13,7 +13,8 @@ type Options struct {
 	Self     Peer           // this life of the member
 	Phase    uint64         // that the space is in, from 1; 0 means 1
 	Slots    int            // how many tasks it runs at a time
-	Limits   Limits         // of its store
+	Limits   Limits         // of its account
+	Account  *Store         // the account from its log; nil: it has no log, and lies here alone
 	Strategy local.Local    // of this member alone
 	Topology local.Topology // whom the strategy sees; all members exchange records
 
@@ -55,11 +56,17 @@ const (
 	InYield
 	// InDone: the function in Slot has returned; Step is its last record, of the fate Done or Failed.
 	InDone
-	// InEnd: the phase Phase is over.
+	// InEnd: the phase Phase is over; Void: all are in the next one, with the tasks that are open.
 	InEnd
 	// InDrain: this member is to have nothing any more. It asks for no work and starts none, gives its
 	// leases back, and has its bags yield all that is left. Told.Drained says when it is done.
 	InDrain
+	// InDurable: the log of the account of the member ID has all of Output.Log up to Ticket.
+	InDurable
+	// InAdopt: this member has the account of the member ID from here on, as Account.
+	InAdopt
+	// InDisown: this member does not have the account of the member ID any more.
+	InDisown
 )
 
 // Input is one event for a [Member]. It keeps the tasks and records, and they must not change.
@@ -70,11 +77,14 @@ type Input struct {
 	Settled bool    // of InSettled
 	Task    *Task   // of InPut
 	Key     float64 // of InPut: tasks with smaller keys run first
-	ID      string  // of InCancel
+	ID      string  // of InCancel, InDurable, InAdopt and InDisown
 	Slot    int     // of InItems, InYield and InDone
 	Step    *Step   // of InYield and InDone
 	Items   int     // of InItems and InYield
 	Phase   uint64  // of InEnd
+	Void    bool    // of InEnd
+	Ticket  uint64  // of InDurable
+	Account *Store  // of InAdopt
 }
 
 // Output is what one step asks for and tells. Step truncates the slices and fills them again.
@@ -86,6 +96,7 @@ type Output struct {
 	Stops    []int    // slots whose task is not theirs any more: they return as soon as they can
 	Results  []Result // for the program
 	Lost     []Lost   // members that left the roster
+	Log      []Append // what goes into logs; the other slices wait until it is there, see [Member.Release]
 	Err      error    // the input is refused, and has changed nothing
 	// Over: this member is not in the roster any more. Each further input is ignored.
 	Over bool
@@ -95,6 +106,16 @@ type Output struct {
 
 	holds    []Holds
 	verdicts []Verdict
+}
+
+// Append is what goes into the log of an account, as a part of one [Batch] or cut by [SplitEntries].
+type Append struct {
+	Account string // of the member of that name
+	Entries []byte // each behind its length
+	Ticket  uint64 // rises from append to append of a member
+	Phase   uint64 // that the space is in
+	Open    int    // tasks of the account that are open after it
+	Ends    bool   // it has the end of a phase
 }
 
 // Run is a task that begins in a slot.
@@ -118,21 +139,22 @@ type Lost struct {
 
 // Told is what a member tells of itself in its state.
 type Told struct {
-	Idle    bool   // no task that it has put is open, and it has none of another
-	Settled bool   // its program has no call outstanding
-	Phase   uint64 // that it is in
-	Queued  int    // tasks that wait here
-	Running int    // tasks that run here
-	Open    int    // tasks that it has put and that are not done
-	Blocked int    // of them, those that wait for other tasks
-	Missing int    // IDs that those wait for and that no task has
-	Drained bool   // it was told to drain, and no task is here, nor is one open that it has put
-	Moved   uint64 // tasks and parts of bags that came here from other members
-	Given   uint64 // how often a task of its account came to another member
-	Redone  uint64 // tasks of its account that a member was running, or may have begun, when it was lost
+	Idle      bool   // no task that it has put is open, and it has none of another
+	Settled   bool   // its program has no call outstanding
+	Phase     uint64 // that it is in
+	Queued    int    // tasks that wait here
+	Running   int    // tasks that run here
+	Open      int    // tasks that it has put and that are not done
+	Blocked   int    // of them, those that wait for other tasks
+	Missing   int    // IDs that those wait for and that no task has
+	Unwritten int    // appends that are on their way to a log
+	Drained   bool   // it was told to drain, and no task is here, nor is one open that it has put
+	Moved     uint64 // tasks and parts of bags that came here from other members
+	Given     uint64 // how often a task of its account came to another member
+	Redone    uint64 // tasks of its account that a member was running, or may have begun, when it was lost
 }
 
 func (o *Output) reset() {
 	o.Frames, o.Runs, o.Yields, o.Recorded, o.Stops, o.Lost = o.Frames[:0], o.Runs[:0], o.Yields[:0], o.Recorded[:0], o.Stops[:0], o.Lost[:0]
-	o.Results, o.Err, o.holds, o.verdicts = o.Results[:0], nil, o.holds[:0], o.verdicts[:0]
+	o.Results, o.Err, o.Log, o.holds, o.verdicts = o.Results[:0], nil, o.Log[:0], o.holds[:0], o.verdicts[:0]
 }

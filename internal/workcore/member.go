@@ -19,14 +19,15 @@ var ErrOpen = errors.New("tasks are open")
 // of the tasks that its own program puts, holds leases of all accounts, and runs them in its slots. It
 // is driven by [Member.Step] alone. It is not safe for concurrent use.
 type Member struct {
-	opts    Options
-	store   *Store
-	holder  string // Self as the store knows it
-	phase   uint64
-	settled bool
-	over    bool
-	drains  bool
-	moved   uint64
+	opts     Options
+	accounts accounts
+	durable  *durable // of its logs; nil: it has none
+	holder   string   // Self as the accounts know it
+	phase    uint64
+	settled  bool
+	over     bool
+	drains   bool
+	moved    uint64
 
 	peers   []peer // the others of the roster
 	view    local.View
@@ -87,12 +88,17 @@ type passed struct {
 // NewMember makes a member that has no roster yet.
 func NewMember(opts Options) *Member {
 	opts = opts.withDefaults()
-	store := NewStore(opts.Limits)
-	store.self = opts.Self.String()
-	return &Member{
-		opts: opts, store: store, holder: opts.Self.String(), phase: opts.Phase, slots: make([]slot, opts.Slots), told: clocksync.MinInstant,
+	m := &Member{
+		opts: opts, accounts: accounts{own: opts.Account}, holder: opts.Self.String(), phase: opts.Phase, slots: make([]slot, opts.Slots), told: clocksync.MinInstant,
 		view: local.View{Self: opts.Self.Name, Members: 1},
 	}
+	if m.accounts.own == nil {
+		m.accounts.own = NewStore(opts.Limits)
+		m.accounts.own.self = m.holder
+	} else {
+		m.durable = &durable{}
+	}
+	return m
 }
 
 // Step takes one input at the instant now, which never goes back, and fills out.
@@ -107,7 +113,8 @@ func (m *Member) Step(now clocksync.Instant, in *Input, out *Output) {
 		m.sendDemands(now, out)
 		m.repeatRecords(now, out)
 		m.sendHolds(now, out)
-		out.Results = m.store.Results(out.Results)
+		out.Results = m.accounts.results(out.Results)
+		m.log(out)
 	}
 	out.Over, out.Told, out.Wake = m.over, m.tell(), m.wake()
 }
@@ -127,10 +134,10 @@ func (m *Member) take(now clocksync.Instant, in *Input, out *Output) {
 		m.settled = in.Settled
 	case InPut:
 		if out.Err = m.checkKey(in); out.Err == nil {
-			out.Err = m.store.Put(in.Task, in.Key)
+			out.Err = m.accounts.own.Put(in.Task, in.Key)
 		}
 	case InCancel:
-		if !m.store.Cancel(in.ID, "its program has cancelled it") {
+		if !m.accounts.own.Cancel(in.ID, "its program has cancelled it") {
 			out.Err = fmt.Errorf("task %q: it is not open here: a task is cancelled by the member that has put it", in.ID)
 		}
 	case InItems:
@@ -138,9 +145,15 @@ func (m *Member) take(now clocksync.Instant, in *Input, out *Output) {
 	case InYield, InDone:
 		m.takeStep(now, in, out)
 	case InEnd:
-		m.takeEnd(in.Phase, out)
+		m.takeEnd(in, out)
 	case InDrain:
 		m.takeDrain(out)
+	case InDurable:
+		m.durable.reach(in.ID, in.Ticket)
+	case InAdopt:
+		m.takeAccount(in)
+	case InDisown:
+		m.disown(in.ID)
 	default:
 		panic(fmt.Sprintf("workcore: an input of the kind %d", in.Kind))
 	}
@@ -165,10 +178,13 @@ func (m *Member) takeRoster(roster []Peer, out *Output) {
 			m.losePeer(p, out)
 		}
 	}
+	for _, p := range roster {
+		m.disown(p.Name)
+	}
 	place := slices.Index(roster, m.opts.Self)
 	if place < 0 {
 		m.over = true
-		if n := m.store.Account().Counts().Open; n > 0 {
+		if n := m.Counts().Open; n > 0 {
 			out.Lost = append(out.Lost, Lost{m.opts.Self, n})
 		}
 		m.dropAll(out)
@@ -198,7 +214,7 @@ func (m *Member) takeRoster(roster []Peer, out *Output) {
 
 // losePeer takes back what a peer had, and drops what is of its account.
 func (m *Member) losePeer(p *peer, out *Output) {
-	m.store.Lose(p.String())
+	m.accounts.lose(p.String())
 	here := 0
 	for i := range m.slots {
 		if s := &m.slots[i]; s.runs() && s.Account == p.Peer {
@@ -238,19 +254,19 @@ func (m *Member) dropAll(out *Output) {
 // stopVoid stops the runs of own tasks that are open no more, or have another record.
 func (m *Member) stopVoid(out *Output) {
 	for i := range m.slots {
-		if s := &m.slots[i]; s.runs() && s.Account == m.opts.Self && m.store.current(s.Lease.Task.ID, s.Lease.On) == nil {
+		if s := &m.slots[i]; s.runs() && s.Account == m.opts.Self && !m.accounts.current(s.Lease.Task.ID, s.Lease.On) {
 			m.stop(i, out)
 		}
 	}
 }
 
 // takeEnd begins the next phase.
-func (m *Member) takeEnd(phase uint64, out *Output) {
-	if phase != m.phase {
+func (m *Member) takeEnd(in *Input, out *Output) {
+	if in.Phase != m.phase {
 		return // It was told before.
 	}
-	if !m.store.End() {
-		out.Err = fmt.Errorf("phase %d: %w, %d of them, and it was declared over", phase, ErrOpen, m.store.Account().Counts().Open)
+	if !in.Void && !m.accounts.end() {
+		out.Err = fmt.Errorf("phase %d: %w, %d of them, and it was declared over", in.Phase, ErrOpen, m.Counts().Open)
 		return
 	}
 	m.phase++
@@ -307,16 +323,16 @@ func (m *Member) judge(from Peer, s *Step, out *Output) Verdict {
 	v := Verdict{ID: s.Record.ID, On: s.Record.On, Outcome: Stale}
 	if s.Record.Fate == Failed {
 		v.Failed, v.Try = true, s.Try
-		if m.store.Fail(v.ID, v.On, s.Try, s.Record.Error) {
+		if m.accounts.fail(v.ID, v.On, s.Try, s.Record.Error) {
 			v.Outcome = Counted
 		}
 		return v
 	}
-	outcome, err := m.store.Record(&s.Record, s.Keys)
+	outcome, seq, err := m.accounts.record(&s.Record, s.Keys)
 	if out.Err = err; outcome == Counted {
-		v.Seq = m.store.Account().Seq()
+		v.Seq = seq
 		if s.Record.Fate == Kept {
-			m.store.claim(v.ID, from.String())
+			m.accounts.claim(v.ID, from.String())
 		}
 		if s.Demand > 0 && m.find(s.For) >= 0 {
 			m.give(s.For, s.Demand, len(s.Record.Children), nil, out)
@@ -364,7 +380,7 @@ func (m *Member) answer(now clocksync.Instant, p *peer, d *Demand, out *Output) 
 	m.refresh(now)
 	share := m.opts.Strategy.Answer(now, &m.view, local.Demand{Member: p.Name, Tasks: d.Tasks})
 	if m.drains { // A strategy keeps what a member can do by itself.
-		share = local.Share{Tasks: cmp.Or(d.Tasks, (m.store.Waiting()+1)/2)}
+		share = local.Share{Tasks: cmp.Or(d.Tasks, (m.accounts.waiting()+1)/2)}
 	}
 	if share.Tasks <= 0 && share.Part > 0 {
 		if i := m.largest(); i >= 0 {
@@ -376,7 +392,7 @@ func (m *Member) answer(now clocksync.Instant, p *peer, d *Demand, out *Output) 
 			}
 		}
 	}
-	passOn := m.waiting[:max(0, min(share.Tasks-m.store.Waiting(), len(m.waiting)))]
+	passOn := m.waiting[:max(0, min(share.Tasks-m.accounts.waiting(), len(m.waiting)))]
 	given := m.give(p.Peer, d.Number, share.Tasks, passOn, out)
 	for _, l := range passOn[:given] {
 		m.passed = append(m.passed, passed{l.Account, Held{ID: l.Lease.Task.ID, On: l.Lease.On, Passed: true}, p.Peer, now.Add(m.opts.Patience)})
@@ -412,12 +428,12 @@ func (m *Member) give(to Peer, demand uint64, n int, others []Parted, out *Outpu
 	full := false
 	holder := to.String()
 	for range n {
-		l, ok := m.store.Hand(holder, demand)
+		l, ok := m.accounts.hand(holder, demand)
 		if !ok {
 			break
 		}
 		if full = !add(Parted{m.opts.Self, l}); full {
-			m.store.Return(l.Task.ID, l.On)
+			m.accounts.giveBack(l.Task.ID, l.On)
 			break
 		}
 	}
@@ -453,7 +469,7 @@ func (m *Member) takeParcel(now clocksync.Instant, p *Parcel) {
 		id, on := l.Lease.Task.ID, l.Lease.On
 		switch {
 		case l.Account == m.opts.Self:
-			m.store.Return(id, on)
+			m.accounts.giveBack(id, on)
 		case m.find(l.Account) >= 0 && m.held() < MaxHeld && !here[l.id()]:
 			m.moved++
 			here[l.id()] = true
@@ -514,7 +530,7 @@ func (m *Member) takeVerdict(account Peer, v *Verdict, out *Output) {
 		case !s.runs() || !s.is(account, v.ID, v.On):
 		case s.recording && v.Outcome == Counted && m.drains:
 			if m.stop(i, out); account == m.opts.Self {
-				m.store.Return(v.ID, v.Seq)
+				m.accounts.giveBack(v.ID, v.Seq)
 			}
 		case s.recording && v.Outcome == Counted:
 			s.recording, s.Lease.On, s.Lease.Try = false, v.Seq, 0
@@ -539,7 +555,7 @@ func (m *Member) takeHolds(now clocksync.Instant, i int, h *Holds, out *Output) 
 		n := &m.view.Neighbours[p.place]
 		n.Load, n.Told, n.Silent = h.Load, now, false
 	}
-	for _, k := range m.store.Hold(p.String(), h.List, h.Settled) {
+	for _, k := range m.accounts.hold(p.String(), h.List, h.Settled) {
 		m.sendVerdict(p.Peer, Verdict{ID: h.List[k].ID, On: h.List[k].On, Outcome: Closed}, out)
 	}
 }
@@ -613,19 +629,21 @@ func (m *Member) startTasks(out *Output) {
 		if m.slots[i].taken || m.drains {
 			continue
 		}
-		key, own := m.store.Next()
+		key, _, own := m.accounts.next()
 		switch {
 		case len(m.waiting) > 0 && (!own || m.waiting[0].Lease.Key <= key):
 			m.slots[i].Parted, m.waiting[0] = m.waiting[0], Parted{}
 			m.waiting = m.waiting[1:]
 		case own:
 			m.slots[i].Account = m.opts.Self
-			m.slots[i].Lease, _ = m.store.Hand(m.holder, 0)
+			m.slots[i].Lease, _ = m.accounts.hand(m.holder, 0)
 		default:
 			return
 		}
 		m.slots[i].taken = true
-		out.Runs = append(out.Runs, Run{i, m.slots[i].Lease.Task, m.slots[i].Account})
+		run := Run{i, m.slots[i].Lease.Task, m.slots[i].Account}
+		_, run.Task.ID = splitID(run.Task.ID)
+		out.Runs = append(out.Runs, run)
 	}
 }
 
@@ -641,7 +659,7 @@ func (m *Member) refresh(now clocksync.Instant) {
 		}
 	}
 	v.Activity.Set(now, running, len(m.slots))
-	v.Put = m.store.Waiting()
+	v.Put = m.accounts.waiting()
 	v.Waiting = v.Put + len(m.waiting)
 }
 
@@ -701,7 +719,7 @@ func (m *Member) sendHolds(now clocksync.Instant, out *Output) {
 }
 
 func (m *Member) sendHoldsTo(i int, load float64, out *Output) {
-	out.holds = append(out.holds, Holds{m.number, m.settledDemand(), load, m.store.account.Counts().Open, m.heldOf(m.peers[i].Peer)})
+	out.holds = append(out.holds, Holds{m.number, m.settledDemand(), load, m.Counts().Open, m.heldOf(m.peers[i].Peer)})
 	m.send(m.peers[i].Peer, Frame{Holds: &out.holds[len(out.holds)-1]}, out)
 }
 
@@ -722,7 +740,7 @@ const quietest = 4
 
 // busy reports whether Holds of this member may tell others something.
 func (m *Member) busy() bool {
-	if m.store.account.counts.Open+len(m.waiting)+len(m.records)+len(m.passed) > 0 {
+	if m.Counts().Open+len(m.waiting)+len(m.records)+len(m.passed) > 0 {
 		return true
 	}
 	return slices.ContainsFunc(m.slots, func(s slot) bool { return s.taken }) || slices.ContainsFunc(m.peers, func(p peer) bool { return p.demand > 0 })
@@ -776,11 +794,13 @@ func (m *Member) Holdings() []Holding {
 	list := []Holding{}
 	for _, p := range append([]peer{{Peer: m.opts.Self}}, m.peers...) {
 		h := Holding{Member: p.Name}
-		for _, o := range m.store.held[p.String()] {
-			if h.Tasks++; o.lease.runs {
-				h.Runs++
+		m.accounts.each(func(_ string, s *Store) {
+			for _, o := range s.held[p.String()] {
+				if h.Tasks++; o.lease.runs {
+					h.Runs++
+				}
 			}
-		}
+		})
 		if h.Tasks > 0 {
 			list = append(list, h)
 		}
@@ -790,13 +810,13 @@ func (m *Member) Holdings() []Holding {
 }
 
 // Counts are the figures of this member's account.
-func (m *Member) Counts() Counts { return m.store.account.Counts() }
+func (m *Member) Counts() Counts { return m.accounts.counts() }
 
 func (m *Member) tell() Told {
 	c := m.Counts()
 	t := Told{
-		Settled: m.settled, Phase: m.phase, Queued: m.store.Waiting() + len(m.waiting), Open: c.Open, Blocked: c.Blocked, Missing: c.Missing,
-		Moved: m.moved, Given: m.store.given, Redone: m.store.redone, Drained: m.drains,
+		Settled: m.settled, Phase: m.phase, Queued: m.accounts.waiting() + len(m.waiting), Open: c.Open, Blocked: c.Blocked, Missing: c.Missing,
+		Moved: m.moved, Given: m.accounts.own.given, Redone: m.accounts.own.redone, Drained: m.drains,
 	}
 	for i := range m.slots {
 		t.Drained = t.Drained && !m.slots[i].taken
@@ -804,7 +824,8 @@ func (m *Member) tell() Told {
 			t.Running++
 		}
 	}
-	t.Idle = t.Open == 0 && t.Queued == 0 && t.Running == 0 && len(m.records) == 0
+	t.Unwritten = m.durable.unwritten()
+	t.Idle = t.Open == 0 && t.Queued == 0 && t.Running == 0 && len(m.records) == 0 && t.Unwritten == 0
 	t.Drained = t.Drained && t.Idle
 	return t
 }

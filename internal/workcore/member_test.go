@@ -445,7 +445,7 @@ func (w *space) maybeCancel(n *node, id string, low uint64) {
 		return
 	}
 	n.order = append(n.order, func(n *node) {
-		if n.machine.store.account.find(id) == nil || n.machine.phase != w.inPhase[low] || w.owner[low] != n.peer {
+		if n.machine.accounts.own.account.find(id) == nil || n.machine.phase != w.inPhase[low] || w.owner[low] != n.peer {
 			return
 		}
 		w.doom(n, id)
@@ -741,7 +741,7 @@ func TestSpaceMutants(t *testing.T) {
 		"a lost member keeps its tasks": func(w *space) {
 			w.before = func(n *node, in *Input) {
 				if in.Kind == InRoster {
-					clear(n.machine.store.held)
+					clear(n.machine.accounts.own.held)
 				}
 			}
 		},
@@ -762,7 +762,7 @@ func TestSpaceMutants(t *testing.T) {
 			}
 		},
 		"idle without a look at what waits": func(w *space) {
-			w.after = func(n *node) { n.out.Told.Idle = n.machine.store.Waiting() == 0 && n.out.Told.Running == 0 }
+			w.after = func(n *node) { n.out.Told.Idle = n.machine.accounts.own.Waiting() == 0 && n.out.Told.Running == 0 }
 		},
 		"frames of another phase count": func(w *space) {
 			w.arrive = func(n *node, f *Frame) { f.Phase = n.machine.phase }
@@ -789,16 +789,16 @@ func TestSpaceMutants(t *testing.T) {
 			w.arrive = func(n *node, f *Frame) {
 				if f.Step != nil {
 					s := *f.Step
-					_, s.Record.On, _ = n.machine.store.Account().Find(s.Record.ID)
+					_, s.Record.On, _ = n.machine.accounts.own.Account().Find(s.Record.ID)
 					f.Step = &s
 				}
 			}
 		},
 		"a copy of a failed run counts": func(w *space) {
 			w.arrive = func(n *node, f *Frame) {
-				if f.Step != nil && n.machine.store.account.find(f.Step.Record.ID) != nil {
+				if f.Step != nil && n.machine.accounts.own.account.find(f.Step.Record.ID) != nil {
 					s := *f.Step
-					s.Try = n.machine.store.account.find(s.Record.ID).lease.failed
+					s.Try = n.machine.accounts.own.account.find(s.Record.ID).lease.failed
 					f.Step = &s
 				}
 			}
@@ -807,7 +807,7 @@ func TestSpaceMutants(t *testing.T) {
 			w.alter = func(f *Frame) bool {
 				if n := w.byPeer(f.From); f.Verdict != nil && f.Verdict.Outcome == Stale && n != nil {
 					v := *f.Verdict
-					_, v.Seq, _ = n.machine.store.Account().Find(v.ID)
+					_, v.Seq, _ = n.machine.accounts.own.Account().Find(v.ID)
 					v.Outcome, f.Verdict = Counted, &v
 				}
 				return true
@@ -828,11 +828,11 @@ func TestSpaceMutants(t *testing.T) {
 		},
 		"a task that waits for others is handed out": func(w *space) {
 			w.after = func(n *node) {
-				a := n.machine.store.account
+				a := n.machine.accounts.own.account
 				for _, id := range a.Open() {
 					if o := a.find(id); o.needs > 0 {
 						o.needs = 0
-						n.machine.store.back(o)
+						n.machine.accounts.own.back(o)
 					}
 				}
 			}
@@ -848,7 +848,7 @@ func TestSpaceMutants(t *testing.T) {
 		},
 		"what runs after a task that has failed is not told": func(w *space) {
 			w.before = func(n *node, _ *Input) {
-				a := n.machine.store.account
+				a := n.machine.accounts.own.account
 				for id := range a.awaited {
 					if o := a.find(id); o != nil && o.task.Func == "bad" {
 						delete(a.awaited, id)
@@ -858,14 +858,14 @@ func TestSpaceMutants(t *testing.T) {
 		},
 		"what runs after a task that has failed runs": func(w *space) {
 			w.before = func(n *node, _ *Input) {
-				a := n.machine.store.account
+				a := n.machine.accounts.own.account
 				for _, id := range a.Open() {
 					for k, of := range a.find(id).task.After {
 						if o := a.find(of); o != nil && o.task.Func == "bad" && o.last == 0 {
 							a.find(id).task.After[k] = "none"
 							a.awaited[of].by = nil
 							if a.find(id).needs--; a.find(id).needs == 0 {
-								n.machine.store.back(a.find(id))
+								n.machine.accounts.own.back(a.find(id))
 							}
 						}
 					}

@@ -51,6 +51,10 @@ type Store struct {
 	given   uint64 // how often a task came to a holder that it was not with before
 	self    string // the holder that is not counted
 	redone  uint64 // tasks that a holder was running, or may have begun, when it was lost
+	logs    bool   // what changes the account goes to log
+	log     []byte // entries, each behind its length
+	scratch []byte // of note
+	ended   bool   // log has the end of a phase
 }
 
 // leased is who has an open task.
@@ -59,6 +63,7 @@ type leased struct {
 	put    uint64 // in the order of the puts
 	holder string // empty: it waits
 	runs   bool   // the holder has begun it
+	began  bool   // the log says that the owner's process runs it
 	before uint64 // what its last record that counted builds on
 	failed int    // runs that returned an error
 	losses int    // holders that died while they ran it
@@ -93,6 +98,9 @@ func (s *Store) Put(t *Task, key float64) error {
 	}
 	switch s.account.Put(s.account.Seq()+1, s.account.Phase(), t) {
 	case Counted:
+		if s.logs {
+			s.note(&entry{kind: entryPut, seq: s.account.Seq(), task: *t, key: key})
+		}
 		s.admit([]float64{key})
 		s.endDoomed()
 	case Taken:
@@ -120,7 +128,7 @@ func (s *Store) endDoomed() {
 	a := s.account
 	for i := 0; i < len(a.doomed); i++ { // A record may doom more.
 		if d := &a.doomed[i]; d.task.fate == Kept {
-			s.write(&Record{ID: d.task.task.ID, On: d.task.last, Fate: Failed, Error: cut(d.why)}, nil)
+			s.write(s.account.Seq()+1, &Record{ID: d.task.task.ID, On: d.task.last, Fate: Failed, Error: cut(d.why)}, nil)
 		}
 	}
 	clear(a.doomed)
@@ -147,6 +155,10 @@ func (s *Store) Hand(holder string, demand uint64) (l Lease, ok bool) {
 	o := s.waiting.first()
 	s.give(o, holder, false)
 	o.lease.demand = demand
+	if s.logs && holder == s.self && !o.lease.began {
+		o.lease.began = true
+		s.note(&entry{kind: entryBegan, seq: s.account.Seq(), record: Record{ID: o.task.ID}})
+	}
 	l = Lease{o.task, o.last, o.lease.key, o.lease.failed}
 	l.Task.After, l.Task.Part = nil, false // They concern the account alone.
 	return l, true
@@ -158,17 +170,20 @@ func (s *Store) Record(r *Record, keys []float64) (Outcome, error) {
 	if err := r.Check(); err != nil {
 		return Closed, err
 	}
-	outcome := s.write(r, keys)
+	outcome := s.write(s.account.Seq()+1, r, keys)
 	s.endDoomed()
 	return outcome, nil
 }
 
-// write takes one record.
-func (s *Store) write(r *Record, keys []float64) Outcome {
+// write takes one record as the entry of a sequence.
+func (s *Store) write(seq uint64, r *Record, keys []float64) Outcome {
 	o := s.account.find(r.ID)
-	outcome := s.account.record(s.account.Seq()+1, s.account.Phase(), o, r)
+	outcome := s.account.record(seq, s.account.Phase(), o, r)
 	if outcome != Counted {
 		return outcome
+	}
+	if s.logs {
+		s.note(&entry{kind: entryStep, seq: seq, record: *r, keys: keys})
 	}
 	s.results = append(s.results, Result{r.ID, o.task.Func, s.account.Seq(), r.Fate, r.Result, r.Error})
 	if l := &o.lease; r.Fate != Kept {
@@ -258,15 +273,23 @@ func (s *Store) Lose(holder string) int {
 		}
 		if l.runs {
 			l.losses++
+			s.note(&entry{kind: entryDied, seq: s.account.Seq(), record: Record{ID: o.task.ID}})
 		}
-		if l.losses >= s.limits.Losses {
-			s.end(o, Poisoned, fmt.Sprintf("%d members died while they ran it, %s the last", l.losses, holder))
-			continue
+		if !s.poison(o, holder) {
+			s.back(o)
 		}
-		s.back(o)
 	}
 	delete(s.held, holder)
 	return n
+}
+
+// poison records a task as Poisoned if as many holders have died of it as may.
+func (s *Store) poison(o *open, last string) bool {
+	if o.lease.losses < s.limits.Losses {
+		return false
+	}
+	s.end(o, Poisoned, fmt.Sprintf("%d members died while they ran it, %s the last", o.lease.losses, last))
+	return true
 }
 
 // Held is a lease as a holder tells of it.
@@ -330,7 +353,12 @@ func (s *Store) Results(list []Result) []Result {
 
 // End ends the phase if no task is open, and reports whether it did.
 func (s *Store) End() bool {
-	return s.account.End(s.account.Seq()+1, s.account.Phase()) == Counted
+	if s.account.End(s.account.Seq()+1, s.account.Phase()) != Counted {
+		return false
+	}
+	s.note(&entry{kind: entryEnd, seq: s.account.Seq()})
+	s.ended = true
+	return true
 }
 
 // current is a task if a record that builds on a sequence would count.
@@ -350,6 +378,7 @@ func (s *Store) of(holder string) []*open {
 
 // back lets a task wait again.
 func (s *Store) back(o *open) {
+	o.lease.began = false
 	s.give(o, "", false)
 	s.waiting.push(o)
 }

@@ -11,35 +11,20 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Settings say what the stream and the consumer of a space have to be. Two openers of one space have the same.
+// Settings say what the stream of a space has to be. Two openers of one space have the same.
 type Settings struct {
-	Stream   string        // The name of the stream, also the first token of its subjects.
-	Replicas int           // How many servers have the log, 1 to 5.
-	MaxBytes int64         // What the log may have; at it messages are refused. -1 is no limit.
-	MaxSize  int32         // The largest message in bytes, with its headers.
-	AckWait  time.Duration // How long a holder may be silent before its message is delivered to another one.
-	Held     int           // How many messages may be held at once.
+	Stream   string // The name of the stream, also the first token of its subjects.
+	Replicas int    // How many servers have the log, 1 to 5.
+	MaxBytes int64  // What the log may have; at it messages are refused. -1 is no limit.
 }
 
-// consumerName is the durable consumer that hands out tasks.
-const consumerName = "tasks"
-
 // stream is the log: limits retention, as a work queue would forget what was acknowledged; and the newest message is
-// refused at the limit, as the oldest may be open.
+// refused at the limit, as the oldest may be about a task that is open.
 func (s *Settings) stream() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: s.Stream, Subjects: []string{s.Stream + ".>"}, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew,
-		Storage: jetstream.FileStorage, Replicas: s.Replicas, MaxBytes: s.MaxBytes, MaxMsgSize: s.MaxSize,
+		Storage: jetstream.FileStorage, Replicas: s.Replicas, MaxBytes: s.MaxBytes, MaxMsgSize: -1,
 		MaxMsgs: -1, MaxMsgsPerSubject: -1, Duplicates: 2 * time.Minute,
-	}
-}
-
-// consumer delivers each put until it is acknowledged, without end: this package counts deliveries, since a message
-// past a limit of the server would stay for ever.
-func (s *Settings) consumer() jetstream.ConsumerConfig {
-	return jetstream.ConsumerConfig{
-		Durable: consumerName, FilterSubject: s.Stream + ".t.>", DeliverPolicy: jetstream.DeliverAllPolicy,
-		AckPolicy: jetstream.AckExplicitPolicy, AckWait: s.AckWait, MaxDeliver: -1, MaxAckPending: s.Held,
 	}
 }
 
@@ -73,19 +58,6 @@ func streamDifferences(have, want *jetstream.StreamConfig) []string {
 		{"no_ack", strconv.FormatBool(have.NoAck), strconv.FormatBool(want.NoAck)},
 		{"sealed", strconv.FormatBool(have.Sealed), strconv.FormatBool(want.Sealed)},
 		{"deny_purge", strconv.FormatBool(have.DenyPurge), strconv.FormatBool(want.DenyPurge)},
-	})
-}
-
-func consumerDifferences(have, want *jetstream.ConsumerConfig) []string {
-	return differ([]difference{
-		{"filter_subject", have.FilterSubject, want.FilterSubject},
-		{"deliver_policy", have.DeliverPolicy.String(), want.DeliverPolicy.String()},
-		{"ack_policy", have.AckPolicy.String(), want.AckPolicy.String()},
-		{"ack_wait", have.AckWait.String(), want.AckWait.String()},
-		{"max_deliver", strconv.Itoa(have.MaxDeliver), strconv.Itoa(want.MaxDeliver)},
-		{"max_ack_pending", strconv.Itoa(have.MaxAckPending), strconv.Itoa(want.MaxAckPending)},
-		{"backoff", fmt.Sprint(have.BackOff), fmt.Sprint(want.BackOff)},
-		{"headers_only", strconv.FormatBool(have.HeadersOnly), strconv.FormatBool(want.HeadersOnly)},
 	})
 }
 

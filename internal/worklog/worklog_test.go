@@ -2,6 +2,9 @@ package worklog
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -47,31 +50,26 @@ func refused(t *testing.T, err error, want string) {
 	}
 }
 
-// TestOpen creates the stream and the consumer, takes them as they are a second time, and refuses others.
+// TestOpen creates the stream, takes it as it is a second time, and refuses another one.
 func TestOpen(t *testing.T) {
 	conn, s := serve(t, usual), wanted()
 	for range 2 {
-		l, err := Open(t.Context(), conn, s)
+		_, err := Open(t.Context(), conn, s)
 		check(t, err)
-		if _, err := l.Append(t.Context(), "t.a", []byte("x")); err != nil {
-			t.Error(err)
-		}
 	}
 	other := s
-	other.MaxBytes, other.MaxSize = -1, 500
+	other.MaxBytes = -1
 	_, err := Open(t.Context(), conn, other)
-	refused(t, err, "work: stream S exists with other settings: max_bytes is 1073741824 and not -1, max_msg_size is 1000 and not 500: delete the stream, change it, or give the space another stream")
-	other = s
-	other.AckWait, other.Held = time.Minute, 11
-	_, err = Open(t.Context(), conn, other)
-	refused(t, err, "work: consumer tasks of stream S exists with other settings: ack_wait is 1s and not 1m0s, max_ack_pending is 10 and not 11: delete the consumer, which loses no task, or change it")
+	refused(t, err, "work: stream S exists with other settings: max_bytes is 1073741824 and not -1: delete the stream, change it, or give the space another stream")
 	js, err := jetstream.New(conn)
 	check(t, err)
 	stream, err := js.Stream(t.Context(), "S")
 	check(t, err)
-	if info := stream.CachedInfo(); info.State.Msgs != 2 || info.State.Consumers != 1 || info.Config.MaxMsgSize != 1000 {
+	if info := stream.CachedInfo(); info.Config.MaxBytes != 1<<30 {
 		t.Errorf("a refusal has changed the stream: %+v", info)
 	}
+	_, err = Open(t.Context(), serve(t, func(o *server.Options) { o.MaxPayload = 2000 }), s)
+	refused(t, err, "work: stream S: the NATS server takes messages of 2000 bytes at most: set its max_payload to 65536 or more")
 }
 
 func TestNoJetStream(t *testing.T) {
@@ -90,17 +88,95 @@ func TestNoPermission(t *testing.T) {
 		`(nats: permissions violation: Permissions Violation for Publish to "$JS.API.STREAM.CREATE.S"): context deadline exceeded`)
 }
 
-func TestAppendRefused(t *testing.T) {
-	conn := serve(t, func(o *server.Options) { o.MaxPayload = 2000 })
-	l, err := Open(t.Context(), conn, wanted())
+// TestAppend: a log has one writer at a time, and a message that was taken before counts once.
+func TestAppend(t *testing.T) {
+	l := open(t, serve(t, usual))
+	one, err := l.Append(t.Context(), "a.m", 0, []byte("one"), nil)
 	check(t, err)
-	_, err = l.Append(t.Context(), "t.a", make([]byte, 1001))
-	refused(t, err, "work: stream S: a message is larger than the 1000 bytes that the stream takes: make the argument or the result smaller: nats: nats: API error: code=400 err_code=10054 description=message size exceeds maximum allowed")
-	_, err = l.Append(t.Context(), "t.a", make([]byte, 2001))
-	refused(t, err, "work: stream S: a message is larger than the 2000 bytes that the NATS server takes: make the argument or the result smaller, or raise max_payload of the server: nats: maximum payload exceeded")
+	if seq, err := l.Append(t.Context(), "a.n", 0, []byte("other"), nil); err != nil || seq != one+1 {
+		t.Error("the log of another subject:", seq, err)
+	}
+	if seq, err := l.Append(t.Context(), "a.m", 0, []byte("one"), nil); err != nil || seq != one {
+		t.Error("the same message again:", seq, err)
+	}
+	_, err = l.Append(t.Context(), "a.m", 0, []byte("two"), nil)
+	if !errors.Is(err, ErrFenced) {
+		t.Error(err)
+	}
+	refused(t, err, "work: stream S: another process has appended to the log: the last message on a.m is 1 and not 0")
+	two, err := l.Append(t.Context(), "a.m", one, []byte("two"), nil)
+	check(t, err)
+	var read []string
+	last, err := l.Read(t.Context(), "a.m", 0, func(seq uint64, body []byte) error {
+		read = append(read, fmt.Sprint(seq, string(body)))
+		return nil
+	})
+	if check(t, err); last != two || fmt.Sprint(read) != "[1one 3two]" {
+		t.Error(last, read)
+	}
+	if last, err = l.Read(t.Context(), "a.m", two, nil); last != two || err != nil {
+		t.Error("nothing is behind the last one:", last, err)
+	}
+	if last, err = l.Read(t.Context(), "a.x", 0, nil); last != 0 || err != nil {
+		t.Error("an empty log:", last, err)
+	}
+	_, err = l.Read(t.Context(), "a.m", 0, func(uint64, []byte) error { return errors.New("it is damaged") })
+	refused(t, err, "work: stream S: message 1: it is damaged")
+	subjects, err := l.Barrier(t.Context(), "a.*")
+	slices.Sort(subjects)
+	if check(t, err); fmt.Sprint(subjects) != "[a.m a.n]" {
+		t.Error(subjects)
+	}
+	check(t, l.Purge(t.Context(), "a.m", two))
+	messages, bytes, err := l.Size(t.Context())
+	if check(t, err); messages != 3 || bytes == 0 { // With the last of a.m, a.n and of the barriers.
+		t.Error(messages, bytes)
+	}
+}
+
+// TestAppendGoesOn: a full log and a server that is away are told, and waited for.
+func TestAppendGoesOn(t *testing.T) {
+	conn := serve(t, usual)
+	s := wanted()
+	s.MaxBytes = 2000
+	l, err := Open(t.Context(), conn, s)
+	check(t, err)
+	one, err := l.Append(t.Context(), "a.m", 0, make([]byte, 1500), nil)
+	check(t, err)
+	told := 0
+	_, err = l.Append(t.Context(), "a.n", 0, make([]byte, 1000), func(err error) {
+		if told++; told == 1 {
+			refused(t, err, "work: stream S: the log is full: have its tasks done, raise log.most of the section work, or the limits of the account and the disk: "+
+				"nats: nats: API error: code=503 err_code=10077 description=maximum bytes exceeded")
+			check(t, l.Purge(t.Context(), "a.m", one+1))
+		}
+	})
+	if check(t, err); told == 0 {
+		t.Error("nobody was told")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err = l.Append(ctx, "a.x", 0, make([]byte, 1500), func(error) { cancel() })
+	refused(t, err, "work: stream S: context canceled")
+}
+
+// TestAppendRefused: what does not go away by waiting is an error.
+func TestAppendRefused(t *testing.T) {
+	conn := serve(t, func(o *server.Options) { o.MaxPayload = MinPayload })
+	l := open(t, conn)
+	_, err := l.Append(t.Context(), "a.m", 0, make([]byte, MinPayload+1), nil)
+	refused(t, err, "work: stream S: a message is larger than the 65536 bytes that the NATS server takes: make the argument or the result smaller, or raise max_payload of the server: nats: maximum payload exceeded")
 	js, err := jetstream.New(conn)
 	check(t, err)
 	check(t, js.DeleteStream(t.Context(), "S"))
-	_, err = l.Append(t.Context(), "t.a", nil)
-	refused(t, err, "work: stream S: the stream was deleted, and its tasks with it, or it has no leader now: if nats stream info does not find it, open the space again, which creates it, and put the tasks again: nats: no response from stream")
+	_, err = l.Append(t.Context(), "a.m", 0, nil, nil)
+	if !errors.Is(err, ErrGone) {
+		t.Error(err)
+	}
+}
+
+func open(t *testing.T, conn *nats.Conn) *Log {
+	t.Helper()
+	l, err := Open(t.Context(), conn, wanted())
+	check(t, err)
+	return l
 }

@@ -1,0 +1,195 @@
+package workcore
+
+import (
+	"slices"
+	"strings"
+)
+
+// accounts are those that a member keeps: its own, and those of members that are gone, which it has taken over. A
+// task of the latter has a full ID outside of its account: the name of the account is in front.
+type accounts struct {
+	own   *Store
+	taken []taken // by name
+}
+
+// taken is the account of another member.
+type taken struct {
+	name  string
+	store *Store
+}
+
+// fullMark begins a full ID. No ID that a program gives begins with it.
+const fullMark = "\x00"
+
+// fullID is the ID of a task of an account that was taken over.
+func fullID(account, id string) string { return fullMark + account + fullMark + id }
+
+// splitID is the account, or "", and the ID in it.
+func splitID(full string) (account, id string) {
+	if rest, ok := strings.CutPrefix(full, fullMark); ok {
+		if account, id, ok = strings.Cut(rest, fullMark); ok {
+			return account, id
+		}
+	}
+	return "", full
+}
+
+// at is the store of a task, and its ID there; nil: it is not here.
+func (a *accounts) at(full string) (*Store, string) {
+	account, id := splitID(full)
+	if account == "" {
+		return a.own, full
+	}
+	if i := a.find(account); i >= 0 {
+		return a.taken[i].store, id
+	}
+	return nil, id
+}
+
+func (a *accounts) find(name string) int {
+	return slices.IndexFunc(a.taken, func(t taken) bool { return t.name == name })
+}
+
+// each calls f with each store and the name of its account; "" is the own one.
+func (a *accounts) each(f func(name string, s *Store)) {
+	f("", a.own)
+	for _, t := range a.taken {
+		f(t.name, t.store)
+	}
+}
+
+func (a *accounts) adopt(name string, s *Store) {
+	a.taken = append(a.taken, taken{name, s})
+	slices.SortFunc(a.taken, func(a, b taken) int { return strings.Compare(a.name, b.name) })
+}
+
+// lose takes back what a holder has of each account.
+func (a *accounts) lose(holder string) {
+	a.each(func(_ string, s *Store) { s.Lose(holder) })
+}
+
+// current reports whether a record of a task that builds on a sequence would count.
+func (a *accounts) current(full string, on uint64) bool {
+	s, id := a.at(full)
+	return s != nil && s.current(id, on) != nil
+}
+
+// end ends the phase of each account, if no task is open.
+func (a *accounts) end() bool {
+	if a.counts().Open > 0 {
+		return false
+	}
+	a.each(func(_ string, s *Store) { s.End() })
+	return true
+}
+
+// record takes a record into its account. Seq is that of the record if it counts.
+func (a *accounts) record(r *Record, keys []float64) (outcome Outcome, seq uint64, err error) {
+	s, id := a.at(r.ID)
+	if s == nil {
+		return Closed, 0, nil
+	}
+	if s != a.own {
+		other := *r
+		other.ID = id
+		r = &other
+	}
+	outcome, err = s.Record(r, keys)
+	return outcome, s.Account().Seq(), err
+}
+
+func (a *accounts) fail(full string, on uint64, try int, why string) bool {
+	s, id := a.at(full)
+	return s != nil && s.Fail(id, on, try, why)
+}
+
+func (a *accounts) claim(full, holder string) {
+	if s, id := a.at(full); s != nil {
+		s.claim(id, holder)
+	}
+}
+
+func (a *accounts) giveBack(full string, on uint64) {
+	if s, id := a.at(full); s != nil {
+		s.Return(id, on)
+	}
+}
+
+func (a *accounts) waiting() (n int) {
+	if len(a.taken) == 0 {
+		return a.own.Waiting()
+	}
+	a.each(func(_ string, s *Store) { n += s.Waiting() })
+	return n
+}
+
+// next is the key of the task that hand gives next, and its account.
+func (a *accounts) next() (key float64, name string, ok bool) {
+	key, ok = a.own.Next()
+	for _, t := range a.taken {
+		if k, waits := t.store.Next(); waits && (!ok || k < key) {
+			key, name, ok = k, t.name, true
+		}
+	}
+	return key, name, ok
+}
+
+// hand leases the task with the smallest key.
+func (a *accounts) hand(holder string, demand uint64) (Lease, bool) {
+	if len(a.taken) == 0 {
+		return a.own.Hand(holder, demand)
+	}
+	_, name, _ := a.next()
+	if name == "" {
+		return a.own.Hand(holder, demand)
+	}
+	l, ok := a.taken[a.find(name)].store.Hand(holder, demand)
+	l.Task.ID = fullID(name, l.Task.ID)
+	return l, ok
+}
+
+// hold notes what a holder has of each account.
+func (a *accounts) hold(holder string, list []Held, settled uint64) (void []int) {
+	if len(a.taken) == 0 && !slices.ContainsFunc(list, func(h Held) bool { return strings.HasPrefix(h.ID, fullMark) }) {
+		return a.own.Hold(holder, list, settled)
+	}
+	known := make([]bool, len(list))
+	a.each(func(name string, s *Store) {
+		var part []Held
+		var places []int
+		for i, h := range list {
+			if account, id := splitID(h.ID); account == name {
+				h.ID, known[i] = id, true
+				part, places = append(part, h), append(places, i)
+			}
+		}
+		for _, k := range s.Hold(holder, part, settled) {
+			void = append(void, places[k])
+		}
+	})
+	for i := range list {
+		if !known[i] { // Another member has that account.
+			void = append(void, i)
+		}
+	}
+	slices.Sort(void)
+	return void
+}
+
+// results appends those of the own account. Those of the others are in their logs.
+func (a *accounts) results(list []Result) []Result {
+	for _, t := range a.taken {
+		t.store.results = nil
+	}
+	return a.own.Results(list)
+}
+
+// counts are the figures of the own account, and what is open in all of them.
+func (a *accounts) counts() Counts {
+	c := a.own.account.Counts()
+	for _, t := range a.taken {
+		of := t.store.account.Counts()
+		c.Open, c.Blocked, c.Missing = c.Open+of.Open, c.Blocked+of.Blocked, c.Missing+of.Missing
+	}
+	return c
+}

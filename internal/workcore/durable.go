@@ -1,0 +1,150 @@
+package workcore
+
+import (
+	"fmt"
+	"slices"
+)
+
+// durable holds back what a member says and does until the logs have what it rests on. So nobody ever hears of a
+// record, a put or the end of a phase that a crash could undo.
+type durable struct {
+	last    uint64   // ticket that was given
+	pending []ticket // that the logs do not have yet, by their numbers
+	held    []held   // outputs, in the order of their steps
+}
+
+type ticket struct {
+	number  uint64
+	account string
+}
+
+// held is the output of a step that rests on all tickets up to one.
+type held struct {
+	until uint64
+	out   Output
+}
+
+// written is the ticket up to which the logs have everything.
+func (d *durable) written() uint64 {
+	if len(d.pending) > 0 {
+		return d.pending[0].number - 1
+	}
+	return d.last
+}
+
+func (d *durable) unwritten() int {
+	if d == nil {
+		return 0
+	}
+	return len(d.pending) + len(d.held)
+}
+
+// reach notes that the log of an account has all up to a ticket.
+func (d *durable) reach(account string, number uint64) {
+	d.pending = slices.DeleteFunc(d.pending, func(t ticket) bool { return t.account == account && t.number <= number })
+}
+
+// forget gives up the tickets of an account that another life has now. What rests on them is about tasks that
+// are not this member's any more, and harms nobody: their new owner knows nothing of it.
+func (d *durable) forget(account string) {
+	d.pending = slices.DeleteFunc(d.pending, func(t ticket) bool { return t.account == account })
+}
+
+// Written is the ticket up to which the logs have everything. Without logs it is 0.
+func (m *Member) Written() uint64 {
+	if m.durable == nil {
+		return 0
+	}
+	return m.durable.written()
+}
+
+// Ticket is the last one that was given.
+func (m *Member) Ticket() uint64 {
+	if m.durable == nil {
+		return 0
+	}
+	return m.durable.last
+}
+
+// log puts the new entries into the output, and holds back the rest of it if need be.
+func (m *Member) log(out *Output) {
+	d := m.durable
+	if d == nil {
+		return
+	}
+	m.accounts.each(func(name string, s *Store) {
+		if entries := s.TakeLog(); len(entries) > 0 {
+			if d.last++; name == "" {
+				name = m.opts.Self.Name
+			}
+			d.pending = append(d.pending, ticket{d.last, name})
+			out.Log = append(out.Log, Append{Account: name, Entries: entries, Ticket: d.last, Phase: m.phase, Open: s.account.counts.Open, Ends: s.ended})
+			s.ended = false
+		}
+	})
+	if len(d.pending) == 0 && len(d.held) == 0 || out.empty() {
+		return
+	}
+	h := held{until: d.last, out: Output{
+		Runs: slices.Clone(out.Runs), Yields: slices.Clone(out.Yields), Recorded: slices.Clone(out.Recorded), Stops: slices.Clone(out.Stops),
+		Results: slices.Clone(out.Results), Lost: slices.Clone(out.Lost), Frames: make([]Frame, len(out.Frames)),
+	}}
+	for i := range out.Frames {
+		h.out.Frames[i] = out.Frames[i].Kept()
+	}
+	d.held = append(d.held, h)
+	err, log := out.Err, out.Log
+	out.Log = nil
+	out.reset()
+	out.Err, out.Log = err, log
+}
+
+// empty reports whether there is nothing to hold back.
+func (o *Output) empty() bool {
+	return len(o.Frames)+len(o.Runs)+len(o.Yields)+len(o.Recorded)+len(o.Stops)+len(o.Results)+len(o.Lost) == 0
+}
+
+// Release fills out with what an earlier step asks for, once the logs have what it rests on, and reports whether
+// there was one. Whoever drives a member with logs calls it after each step, until it returns false.
+func (m *Member) Release(out *Output) bool {
+	d := m.durable
+	if d == nil || m.over || len(d.held) == 0 || d.held[0].until > d.written() {
+		return false
+	}
+	*out = d.held[0].out
+	d.held[0] = held{}
+	d.held = d.held[1:]
+	out.Over, out.Told, out.Wake = m.over, m.tell(), m.wake()
+	return true
+}
+
+// takeAccount takes over the account of a member that is gone.
+func (m *Member) takeAccount(in *Input) {
+	if m.accounts.find(in.ID) >= 0 || in.ID == m.opts.Self.Name || slices.ContainsFunc(m.peers, func(p peer) bool { return p.Name == in.ID }) {
+		panic(fmt.Sprintf("workcore: the account of %q is taken over a second time, or from a member that is there", in.ID))
+	}
+	m.accounts.adopt(in.ID, in.Account)
+}
+
+// disown forgets an account that was taken over.
+func (m *Member) disown(name string) {
+	i := m.accounts.find(name)
+	if i < 0 {
+		return
+	}
+	m.accounts.taken = slices.Delete(m.accounts.taken, i, i+1)
+	m.durable.forget(name)
+}
+
+// GiveUp has the logs say that this member runs nothing any more, so that nobody counts it as dead. What
+// it returns is to be appended before the member goes; no step may follow.
+func (m *Member) GiveUp() []Append {
+	if m.durable == nil || m.over {
+		return nil
+	}
+	m.over = true
+	m.accounts.each(func(_ string, s *Store) { s.GiveUp() })
+	var out Output
+	m.log(&out)
+	return out.Log
+}

@@ -1,0 +1,266 @@
+package workcore
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// MaxBatch is how many bytes of entries go into one message of a log, so that it fits into 64 KiB.
+const MaxBatch = 60 << 10
+
+// batchForm is the form of the layout of a [Batch].
+const batchForm = 1
+
+// Batch is one message of the log of an account: entries that became durable together.
+type Batch struct {
+	Owner   Peer   // the life that has written it
+	Number  uint64 // of the batch, in this life; a life writes each number once
+	Phase   uint64 // that the space is in
+	Open    int    // tasks of the account that are open after it
+	Entries []byte // as [Append] has them
+}
+
+// Append appends the encoded batch to dst.
+func (b *Batch) Append(dst []byte) []byte {
+	c := coder{buf: append(dst, batchForm), writing: true, form: formWaits}
+	c.batch(b)
+	return append(c.buf, b.Entries...)
+}
+
+func (c *coder) batch(b *Batch) {
+	c.peer(&b.Owner)
+	c.uint(&b.Number)
+	c.uint(&b.Phase)
+	c.int(&b.Open)
+}
+
+// ReadBatch reads an encoded batch. Its entries are a part of data.
+func ReadBatch(data []byte) (b Batch, err error) {
+	if len(data) == 0 || data[0] != batchForm {
+		return b, errors.New("batch of a log: it has another form than this program reads: let all members of the space run the same version")
+	}
+	c := coder{buf: data[1:], form: formWaits, names: map[string]string{}}
+	if c.batch(&b); c.err != nil {
+		return b, fmt.Errorf("batch of a log: %w", c.err)
+	}
+	b.Entries = c.buf
+	return b, nil
+}
+
+// SplitEntries cuts entries after as many as fit into max bytes, after one at least.
+func SplitEntries(entries []byte, limit int) (first, rest []byte) {
+	at := 0
+	for at < len(entries) {
+		n, used := binary.Uvarint(entries[at:])
+		if used <= 0 || n > uint64(len(entries)-at-used) {
+			return entries, nil // It is damaged, and whoever reads it says so.
+		}
+		next := at + used + int(n)
+		if at > 0 && next > limit {
+			break
+		}
+		at = next
+	}
+	return entries[:at], entries[at:]
+}
+
+// entryKind says what an [entry] is.
+type entryKind uint8
+
+const (
+	entryPut   entryKind = iota + 1 // a task was put
+	entryStep                       // a record counts
+	entryEnd                        // a phase is over
+	entryBegan                      // the owner's process runs a task
+	entryDied                       // a holder died while it ran a task
+	entryOwner                      // another life has the account from here on; no name: its owner gave it up
+)
+
+// entry is one entry of the log of an account, encoded behind its length.
+type entry struct {
+	kind   entryKind
+	seq    uint64 // in the account
+	task   Task
+	key    float64
+	record Record
+	keys   []float64
+	owner  Peer
+}
+
+func (c *coder) entry(e *entry) {
+	small(c, &e.kind)
+	c.uint(&e.seq)
+	switch e.kind {
+	case entryPut:
+		c.task(&e.task)
+		c.float(&e.key)
+	case entryStep:
+		s := Step{Record: e.record, Keys: e.keys}
+		c.step(&s)
+		e.record, e.keys = s.Record, s.Keys
+	case entryBegan, entryDied:
+		c.text(&e.record.ID)
+	case entryOwner:
+		c.peer(&e.owner)
+	case entryEnd:
+	default:
+		c.fail(fmt.Errorf("there is no entry of the kind %d", e.kind))
+	}
+}
+
+// note writes an entry into the log, if the store has one.
+func (s *Store) note(e *entry) {
+	if !s.logs {
+		return
+	}
+	c := coder{buf: s.scratch[:0], writing: true, form: formWaits}
+	c.entry(e)
+	s.scratch = c.buf
+	s.log = append(binary.AppendUvarint(s.log, uint64(len(c.buf))), c.buf...)
+}
+
+// TakeLog returns the entries since the last call, each behind its length. A [Member] does that with those that it has.
+func (s *Store) TakeLog() []byte {
+	log := s.log
+	s.log = nil
+	return log
+}
+
+// Recovery folds the log of an account again, and makes its [Store]. It takes the batches in their order, from the
+// beginning or from one with the end of a phase on; what comes before that end is left out.
+type Recovery struct {
+	limits  Limits
+	store   *Store
+	names   map[string]string
+	last    Batch
+	ends    int
+	results []Result // since the last end of a phase
+	begun   bool     // with the first entry of the log, or the end of a phase
+}
+
+// NewRecovery begins with an empty log.
+func NewRecovery(limits Limits) *Recovery {
+	return &Recovery{limits: limits, store: NewStore(limits), names: map[string]string{}}
+}
+
+// Last is the last batch that was taken, without its entries.
+func (r *Recovery) Last() Batch { return r.last }
+
+// Ends is how many ends of phases there were.
+func (r *Recovery) Ends() int { return r.ends }
+
+// Take takes the next batch, and returns what its records have found.
+func (r *Recovery) Take(data []byte) (found []Result, err error) {
+	b, err := ReadBatch(data)
+	if err != nil {
+		return nil, err
+	}
+	ends, since := r.ends, 0
+	for left := b.Entries; len(left) > 0; {
+		var one []byte
+		one, left = SplitEntries(left, 0)
+		if err := r.takeEntry(one); err != nil {
+			return nil, fmt.Errorf("batch %d of %v: %w", b.Number, b.Owner, err)
+		}
+		found = r.store.Results(found)
+		if r.ends > ends {
+			ends, since = r.ends, len(found)
+			r.results = nil
+		}
+	}
+	r.results = append(r.results, found[since:]...)
+	b.Entries = nil
+	r.last = b
+	return found, nil
+}
+
+func (r *Recovery) takeEntry(data []byte) error {
+	n, used := binary.Uvarint(data)
+	if used <= 0 || n != uint64(len(data)-used) {
+		return errShort
+	}
+	c := coder{buf: data[used:], form: formWaits, names: r.names}
+	var e entry
+	if c.entry(&e); c.err == nil && len(c.buf) > 0 {
+		c.err = fmt.Errorf("%d bytes are left over", len(c.buf))
+	}
+	if c.err != nil {
+		return c.err
+	}
+	if e.kind == entryEnd {
+		r.ends++
+	}
+	switch {
+	case r.begun:
+		return r.store.replay(&e)
+	case e.kind == entryEnd:
+		r.store = NewStore(r.limits)
+		r.store.account.seq, r.begun = e.seq, true
+	case e.kind == entryOwner && e.seq == 0:
+		r.begun = true
+	}
+	return nil
+}
+
+// Own ends the recovery: the account is that of the life owner from here on, and the first entry of the store's
+// log says so. What the owner before had begun, and not recorded or given up, counts as a run in which it died.
+func (r *Recovery) Own(owner Peer) *Store {
+	s := r.store
+	s.self, s.logs, s.results = owner.String(), true, r.results
+	s.replayOwner(owner)
+	s.note(&entry{kind: entryOwner, seq: s.account.Seq(), owner: owner})
+	s.endDoomed()
+	for _, id := range s.account.Open() {
+		s.poison(s.account.find(id), r.last.Owner.String())
+	}
+	return s
+}
+
+// replay takes an entry that was written before.
+func (s *Store) replay(e *entry) error {
+	switch e.kind {
+	case entryPut:
+		if err := e.task.Check(); err != nil {
+			return err
+		}
+		if s.account.Put(e.seq, s.account.Phase(), &e.task) == Counted {
+			s.admit([]float64{e.key})
+		}
+	case entryStep:
+		if err := e.record.Check(); err != nil {
+			return err
+		}
+		s.write(e.seq, &e.record, e.keys)
+	case entryEnd:
+		if s.account.End(e.seq, s.account.Phase()) == NotEmpty {
+			return fmt.Errorf("it ends a phase in which %w", ErrOpen)
+		}
+	case entryBegan, entryDied:
+		if o := s.account.find(e.record.ID); o != nil && e.kind == entryBegan {
+			o.lease.began = true
+		} else if o != nil {
+			o.lease.losses++
+		}
+	case entryOwner:
+		s.replayOwner(e.owner)
+	}
+	return nil
+}
+
+// replayOwner notes that another life has the account, or that its owner has given it up.
+func (s *Store) replayOwner(owner Peer) {
+	for _, o := range s.account.tasks {
+		if o.fate == Kept && o.lease.began {
+			if o.lease.began = false; owner.Name != "" {
+				o.lease.losses++
+			}
+		}
+	}
+}
+
+// GiveUp notes that no process runs a task of the account any more: nobody died of one.
+func (s *Store) GiveUp() {
+	s.replayOwner(Peer{})
+	s.note(&entry{kind: entryOwner, seq: s.account.Seq()})
+}
