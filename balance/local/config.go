@@ -11,10 +11,18 @@ import (
 const (
 	Receiver = "receiver" // a member short of work asks, one with much gives a share (ALDY, section 4.2)
 	Chunk    = "chunk"    // a member short of work asks the member that put the tasks, which cuts a chunk
+	Sender   = "sender"   // a member with much offers a share, one short of work takes it (ALDY, section 7)
 )
 
 // Kinds lists the kinds.
-var Kinds = []string{Receiver, Chunk}
+var Kinds = []string{Receiver, Chunk, Sender}
+
+// keysOf has the keys that only some kinds have.
+var keysOf = map[string][]string{
+	Receiver: {"from", "share"},
+	Sender:   {"from", "share"},
+	Chunk:    {"cut"},
+}
 
 // Config is a strategy in the words of a configuration file. A value that is left out
 // is that of [Default]; the tags are the keys.
@@ -23,7 +31,7 @@ type Config struct {
 	Kind string `json:",omitempty" yaml:"kind"`
 	// Below is when a member asks: a [Threshold]. aldyRecvTS of ALDY.
 	Below string `json:",omitempty" yaml:"below"`
-	// From is above which threshold a member gives, of [Receiver]. aldySendTS of ALDY.
+	// From is above which threshold a member gives, of [Receiver] and [Sender]. aldySendTS of ALDY.
 	From string `json:",omitempty" yaml:"from"`
 	// Again is how long a neighbour that refused is left alone: 1ms to 1h.
 	// aldyWaitRepeat of ALDY.
@@ -31,7 +39,7 @@ type Config struct {
 	// Longest is up to where that wait doubles, with each refusal in a row: Again to
 	// 1h. Left out where Again is given, it is Again: the wait does not grow.
 	Longest time.Duration `json:",omitempty" yaml:"longest"`
-	// Share is the part of its spare tasks that a member gives, of [Receiver]: above 0,
+	// Share is the part of its spare tasks that a member gives or offers, of [Receiver] and [Sender]: above 0,
 	// at most 1. It is rounded up.
 	Share float64 `json:",omitempty" yaml:"share"`
 	// Cut is how chunks are cut, of [Chunk]: as [ParseCutter] reads it.
@@ -56,9 +64,12 @@ func (c Config) WithDefaults() Config {
 		c.Longest = c.Again
 	}
 	setDefault(&c.Again, d.Again)
+	if c.Kind == Sender { // A neighbour does not tell when it is short of work, so it is asked soon again.
+		d.Longest = 100 * time.Millisecond
+	}
 	setDefault(&c.Longest, max(c.Again, d.Longest))
 	switch c.Kind {
-	case Receiver:
+	case Receiver, Sender:
 		setDefault(&c.From, d.From)
 		setDefault(&c.Share, d.Share)
 	case Chunk:
@@ -112,6 +123,17 @@ func New(c Config) (Local, error) {
 	return strategy, errors.Join(faults...)
 }
 
+// strangers are the keys that have a value, and that the kind does not have.
+func (c Config) strangers() (list []string) {
+	for key, given := range map[string]bool{"from": c.From != "", "share": c.Share != 0, "cut": c.Cut != ""} {
+		if given && !slices.Contains(keysOf[c.Kind], key) {
+			list = append(list, key)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
 // compile makes the strategy, or returns the faults.
 func (c Config) compile() (Local, []Fault) {
 	full := c.WithDefaults()
@@ -135,21 +157,25 @@ func (c Config) compile() (Local, []Fault) {
 	need(err != nil || below.word != "avg" || below.part > 0, "below", "an average is never below 0: write a part above 0")
 	need(full.Again >= leastAgain && full.Again <= MaxOver, "again", "%v is out of range: write 1ms to 1h", full.Again)
 	need(c.Longest == 0 || full.Longest >= full.Again && full.Longest <= MaxOver, "longest", "%v is out of range: write %v, which is again, to 1h", full.Longest, full.Again)
+	for _, key := range full.strangers() {
+		kind := slices.IndexFunc(Kinds, func(kind string) bool { return slices.Contains(keysOf[kind], key) })
+		need(false, key, "the kind %s has no such key: leave it out, or write kind: %s", full.Kind, Kinds[kind])
+	}
 	asks := asker{below: below, again: full.Again, longest: full.Longest}
 	var strategy Local
 	switch full.Kind {
-	case Receiver:
+	case Receiver, Sender:
 		from, err := ParseThreshold(full.From)
 		keep("from", err)
 		need(err != nil || from.word != "avg" || from.part < 1, "from", "an average is never above 1: write a part below 1")
 		need(full.Share > 0 && full.Share <= 1, "share", "%v is out of range: write a part above 0, at most 1", full.Share)
-		need(full.Cut == "", "cut", "the kind receiver cuts no chunks: leave it out, or write kind: chunk")
-		strategy = &receiver{asks, from, full.Share}
+		r := receiver{asks, from, full.Share}
+		if strategy = &r; full.Kind == Sender {
+			strategy = &sender{r}
+		}
 	case Chunk:
 		cut, err := ParseCutter(full.Cut)
 		keep("cut", err)
-		need(full.From == "", "from", "the kind chunk has no threshold for giving: leave it out, or write kind: receiver")
-		need(full.Share == 0, "share", "the kind chunk gives chunks: leave it out, or write kind: receiver")
 		strategy = &chunker{asks, cut}
 	}
 	if len(list) > 0 {

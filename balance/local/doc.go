@@ -21,6 +21,10 @@
 // 4.2). A member below its threshold asks one neighbour after the other. A neighbour
 // above its own threshold gives a share of what it cannot start itself.
 //
+// [Sender] is the sender-initiated strategy that goes with it (sections 4.2 and 7). A
+// member above its threshold offers a share of what it cannot start itself to one
+// neighbour after the other. A neighbour below its threshold takes it.
+//
 // [Chunk] is self-scheduling. The member that put the tasks cuts them: SS one by one,
 // CSS by a fixed number, GSS by ceil(remaining / processors), TSS by falling numbers,
 // FAC2 by halves.

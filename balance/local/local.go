@@ -54,6 +54,9 @@ type Neighbour struct {
 	Load float64
 	// Told is when it told Load.
 	Told clocksync.Instant
+	// Offers is how many tasks it offers to this member, for one Look; 0: none. A strategy that
+	// wants some sends it a demand, and no demand refuses.
+	Offers int
 	// Silent says that nothing was heard of it yet, so it may not be there: it is not asked.
 	Silent bool
 	// Pending says that a demand to it is open: no answer has arrived, or what it
@@ -80,14 +83,33 @@ func (n *Neighbour) MayAsk(now clocksync.Instant, again, longest time.Duration) 
 	case n.Refusals <= 0:
 		return true, now
 	}
-	wait := again
-	if n.Told <= n.Answered || n.Load == 0 {
-		for i := 1; i < min(n.Refusals, doublings) && wait < longest; i++ {
-			wait += min(wait, longest-wait)
-		}
+	refusals := n.Refusals
+	if n.Told > n.Answered && n.Load != 0 {
+		refusals = 1
 	}
-	from = n.Answered.Add(wait)
+	from = n.Answered.Add(waitAfter(refusals, again, longest))
 	return now >= from, from
+}
+
+// mayOffer is MayAsk for an offer: no load that the neighbour tells shortens the wait.
+func (n *Neighbour) mayOffer(now clocksync.Instant, again, longest time.Duration) (may bool, from clocksync.Instant) {
+	switch {
+	case n.Pending || n.Silent:
+		return false, clocksync.MaxInstant
+	case n.Refusals <= 0:
+		return true, now
+	}
+	from = n.Answered.Add(waitAfter(n.Refusals, again, longest))
+	return now >= from, from
+}
+
+// waitAfter is the wait after so many refusals in a row: it doubles from again up to longest.
+func waitAfter(refusals int, again, longest time.Duration) time.Duration {
+	wait := again
+	for i := 1; i < min(refusals, doublings) && wait < longest; i++ {
+		wait += min(wait, longest-wait)
+	}
+	return wait
 }
 
 // gives is Load as a number to compare: one that is not known is less than any that
@@ -99,13 +121,16 @@ func (n *Neighbour) gives() float64 {
 	return math.SmallestNonzeroFloat64
 }
 
-// Demand asks another member for work.
+// Demand asks another member for work, or offers it some.
 type Demand struct {
 	// Member is the other member: the one to ask where a strategy makes the demand,
 	// the one that asks where a strategy answers it.
 	Member string
 	// Tasks is the most tasks that are wanted; 0 leaves the number to the answer.
 	Tasks int
+	// Offer says that the member has Tasks to give, 1 or more. The other one sees them in
+	// Neighbour.Offers and asks, or refuses. Answer never gets an offer.
+	Offer bool
 }
 
 // Share is what a member gives for a demand: whole tasks, or a part of a divisible one.

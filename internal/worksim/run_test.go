@@ -232,3 +232,28 @@ func TestRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestStrategies: how near each strategy comes to the bound on 16 nodes of unequal speeds, and that every task is
+// done once where nodes die and frames are lost.
+func TestStrategies(t *testing.T) {
+	for _, c := range []struct {
+		strategy string
+		least    float64
+	}{
+		{"{kind: sender}", 0.9},
+	} {
+		s := load(t, "farm16.yaml")
+		if err := s.Strategy("s", c.strategy); err != nil {
+			t.Fatal(err)
+		}
+		r := mustRun(t, s)
+		if t.Logf("%s: %.4f, %d parcels, %d messages", c.strategy, r.Efficiency, r.Parcels, r.Messages); r.Efficiency < c.least {
+			t.Errorf("%s: an efficiency of %.4f, and at least %v is wanted", c.strategy, r.Efficiency, c.least)
+		}
+		s = parse(t, troubled)
+		if err := s.Strategy("s", c.strategy); err != nil {
+			t.Fatal(err)
+		}
+		mustRun(t, s)
+	}
+}
