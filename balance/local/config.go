@@ -12,16 +12,19 @@ const (
 	Receiver = "receiver" // a member short of work asks, one with much gives a share (ALDY, section 4.2)
 	Chunk    = "chunk"    // a member short of work asks the member that put the tasks, which cuts a chunk
 	Sender   = "sender"   // a member with much offers a share, one short of work takes it (ALDY, section 7)
+	// Diffusion: a member with less than the mean of its neighbourhood asks for the difference (TDC, section 4.2).
+	Diffusion = "diffusion"
 )
 
 // Kinds lists the kinds.
-var Kinds = []string{Receiver, Chunk, Sender}
+var Kinds = []string{Receiver, Chunk, Sender, Diffusion}
 
 // keysOf has the keys that only some kinds have.
 var keysOf = map[string][]string{
-	Receiver: {"from", "share"},
-	Sender:   {"from", "share"},
-	Chunk:    {"cut"},
+	Receiver:  {"below", "from", "share"},
+	Sender:    {"below", "from", "share"},
+	Chunk:     {"below", "cut"},
+	Diffusion: {"factor", "latency", "start"},
 }
 
 // Config is a strategy in the words of a configuration file. A value that is left out
@@ -44,6 +47,14 @@ type Config struct {
 	Share float64 `json:",omitempty" yaml:"share"`
 	// Cut is how chunks are cut, of [Chunk]: as [ParseCutter] reads it.
 	Cut string `json:",omitempty" yaml:"cut"`
+	// Factor is how much the load at which phase 1 looks next falls with each look, of
+	// [Diffusion]: above 0, below 1. f_a of TDC.
+	Factor float64 `json:",omitempty" yaml:"factor"`
+	// Latency is how long a member waits for tasks that it asked for, of [Diffusion]: 1us
+	// to 1h. t_latency of TDC.
+	Latency time.Duration `json:",omitempty" yaml:"latency"`
+	// Start is the load at which phase 1 looks first, of [Diffusion]: 1 to 1,000,000.
+	Start int `json:",omitempty" yaml:"start"`
 }
 
 // Default returns a receiver that asks as soon as a slot is free. The values are for
@@ -59,7 +70,9 @@ func Default() Config {
 func (c Config) WithDefaults() Config {
 	d := Default()
 	setDefault(&c.Kind, d.Kind)
-	setDefault(&c.Below, d.Below)
+	if slices.Contains(keysOf[c.Kind], "below") {
+		setDefault(&c.Below, d.Below)
+	}
 	if c.Longest == 0 && c.Again != 0 {
 		c.Longest = c.Again
 	}
@@ -74,6 +87,10 @@ func (c Config) WithDefaults() Config {
 		setDefault(&c.Share, d.Share)
 	case Chunk:
 		setDefault(&c.Cut, "gss")
+	case Diffusion:
+		setDefault(&c.Factor, 0.5)
+		setDefault(&c.Latency, 10*time.Millisecond)
+		setDefault(&c.Start, 64)
 	}
 	return c
 }
@@ -87,6 +104,9 @@ func setDefault[T comparable](v *T, to T) {
 
 // leastAgain is the least wait after a refusal.
 const leastAgain = time.Millisecond
+
+// maxStart is the largest load at which phase 1 of diffusion looks first.
+const maxStart = 1_000_000
 
 // Fault is one value of a configuration that is refused.
 type Fault struct {
@@ -125,7 +145,9 @@ func New(c Config) (Local, error) {
 
 // strangers are the keys that have a value, and that the kind does not have.
 func (c Config) strangers() (list []string) {
-	for key, given := range map[string]bool{"from": c.From != "", "share": c.Share != 0, "cut": c.Cut != ""} {
+	for key, given := range map[string]bool{
+		"below": c.Below != "", "from": c.From != "", "share": c.Share != 0, "cut": c.Cut != "", "factor": c.Factor != 0, "latency": c.Latency != 0, "start": c.Start != 0,
+	} {
 		if given && !slices.Contains(keysOf[c.Kind], key) {
 			list = append(list, key)
 		}
@@ -152,8 +174,12 @@ func (c Config) compile() (Local, []Fault) {
 		list = append(list, Fault{Key: "kind", Message: notOneOf(full.Kind, "strategy", Kinds)})
 		return nil, list
 	}
-	below, err := ParseThreshold(full.Below)
-	keep("below", err)
+	var below Threshold
+	var err error
+	if full.Below != "" {
+		below, err = ParseThreshold(full.Below)
+		keep("below", err)
+	}
 	need(err != nil || below.word != "avg" || below.part > 0, "below", "an average is never below 0: write a part above 0")
 	need(full.Again >= leastAgain && full.Again <= MaxOver, "again", "%v is out of range: write 1ms to 1h", full.Again)
 	need(c.Longest == 0 || full.Longest >= full.Again && full.Longest <= MaxOver, "longest", "%v is out of range: write %v, which is again, to 1h", full.Longest, full.Again)
@@ -177,6 +203,11 @@ func (c Config) compile() (Local, []Fault) {
 		cut, err := ParseCutter(full.Cut)
 		keep("cut", err)
 		strategy = &chunker{asks, cut}
+	case Diffusion:
+		need(full.Factor > 0 && full.Factor < 1, "factor", "%v is out of range: write a number above 0 and below 1", full.Factor)
+		need(full.Latency >= time.Microsecond && full.Latency <= MaxOver, "latency", "%v is out of range: write 1us to 1h", full.Latency)
+		need(full.Start >= 1 && full.Start <= maxStart, "start", "%d is out of range: write 1 to %d", full.Start, maxStart)
+		strategy = newDiffusion(&full)
 	}
 	if len(list) > 0 {
 		return nil, list

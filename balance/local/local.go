@@ -37,6 +37,9 @@ type View struct {
 	// Items is how many items are left in the divisible task that runs here and has
 	// the most, by its last Yield: 0 if none is running.
 	Items int
+	// Done is how many tasks have ended here: with the time that the member was active it is
+	// how long a task takes.
+	Done int
 	// Members is how many members the roster has, with this one: 1 or more.
 	Members int
 	// Neighbours are those that the topology gives this member, in the order of
@@ -157,6 +160,44 @@ func (s Share) ItemsOf(left int) int {
 		return left - 1
 	}
 	return max(1, int(n))
+}
+
+// load is how much this member has to give, in the measure of Neighbour.Load.
+func (v *View) load() float64 {
+	load := float64(max(0, v.Waiting))
+	if v.Items > 1 {
+		load += 1 - 1/float64(v.Items)
+	}
+	return load
+}
+
+// known is Load, or 0 if it is not known.
+func (n *Neighbour) known() float64 {
+	if n.Silent || !(n.Load >= 0 && n.Load <= maxLoad) {
+		return 0
+	}
+	return n.Load
+}
+
+// maxLoad is more than any member has.
+const maxLoad = 1e12
+
+// neighbour returns what is known of a member, nil if it is no neighbour.
+func (v *View) neighbour(name string) *Neighbour {
+	for i := range v.Neighbours {
+		if v.Neighbours[i].Name == name {
+			return &v.Neighbours[i]
+		}
+	}
+	return nil
+}
+
+// mean is how long a task has taken here; 0 if none has ended.
+func (v *View) mean(now clocksync.Instant) time.Duration {
+	if v.Done <= 0 {
+		return 0
+	}
+	return v.Activity.busyUntil(now) / time.Duration(v.Done)
 }
 
 // spare is how many of the waiting tasks no free slot of the member can start.

@@ -136,6 +136,9 @@ func (w *world) work(m *worker) {
 			*t.spent = 0
 			t.items--
 			w.done++
+			if t.items == 0 {
+				m.view.Done++
+			}
 			if t.items > 0 {
 				continue
 			}
@@ -318,6 +321,8 @@ var configs = []local.Config{
 	{Below: "activity", From: "idle(1)"},
 	{Kind: local.Sender},
 	{Kind: local.Sender, Below: "idle(0.05)", From: "avg(0.6, 0.5)", Again: time.Second, Share: 1},
+	{Kind: local.Diffusion},
+	{Kind: local.Diffusion, Factor: 0.9, Start: 8, Latency: 100 * time.Millisecond},
 	{Kind: local.Chunk},
 	{Kind: local.Chunk, Cut: "ss"},
 	{Kind: local.Chunk, Cut: "css(8)", Below: "idle(0.01)"},

@@ -611,6 +611,9 @@ func (m *Member) takeStep(now clocksync.Instant, in *Input, out *Output) {
 	if s.demand > 0 && step.Demand == 0 && m.find(s.asker) >= 0 {
 		m.give(s.asker, s.demand, 0, nil, out)
 	}
+	if in.Kind == InDone {
+		m.view.Done++
+	}
 	account, place := s.Account, -1
 	s.demand, s.items = 0, in.Items
 	if s.recording = in.Kind == InYield; s.recording {

@@ -241,6 +241,7 @@ func TestStrategies(t *testing.T) {
 		least    float64
 	}{
 		{"{kind: sender}", 0.9},
+		{"{kind: diffusion}", 0.9},
 	} {
 		s := load(t, "farm16.yaml")
 		if err := s.Strategy("s", c.strategy); err != nil {
@@ -255,5 +256,20 @@ func TestStrategies(t *testing.T) {
 			t.Fatal(err)
 		}
 		mustRun(t, s)
+	}
+}
+
+// TestDiffusion: on a hypercube of 128 nodes that put 100 tasks each, of unequal weights, and on the other
+// topologies.
+func TestDiffusion(t *testing.T) {
+	for topology, least := range map[string]float64{"hypercube": 0.95, "torus": 0.9, "mesh": 0.9, "tree": 0.8} {
+		s := parse(t, `
+nodes: 128
+work: {slots: 1, topology: `+topology+`, strategy: {kind: diffusion}}
+tasks: [{put: {node: 0}, count: 12800, weight: {uniform: [0.005, 0.025]}}]`)
+		r := mustRun(t, s)
+		if t.Logf("%s: %.4f, %d tasks moved, %d messages", topology, r.Efficiency, r.Moved, r.Messages); r.Efficiency < least {
+			t.Errorf("%s: an efficiency of %.4f, and at least %v is wanted", topology, r.Efficiency, least)
+		}
 	}
 }

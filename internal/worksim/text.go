@@ -1,11 +1,12 @@
 package worksim
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/gopegasus/pegasus/balance/local"
 )
@@ -79,22 +80,19 @@ func rounded(x float64) float64 { return math.Round(x*1e6) / 1e6 }
 
 // StrategyText is a strategy as it stands in a configuration, with its defaults.
 func StrategyText(c local.Config) string {
-	c = c.WithDefaults()
-	parts := []string{"kind: " + c.Kind, "below: " + quoted(c.Below)}
-	if c.From != "" {
-		parts = append(parts, "from: "+quoted(c.From))
-	}
-	for _, d := range []struct {
-		key   string
-		value time.Duration
-	}{{"again", c.Again}, {"longest", c.Longest}} {
-		parts = append(parts, fmt.Sprintf("%s: %v", d.key, d.value))
-	}
-	if c.Share > 0 {
-		parts = append(parts, fmt.Sprintf("share: %v", c.Share))
-	}
-	if c.Cut != "" {
-		parts = append(parts, "cut: "+quoted(c.Cut))
+	var parts []string
+	for f, v := range reflect.ValueOf(c.WithDefaults()).Fields() {
+		if v.IsZero() {
+			continue
+		}
+		text := fmt.Sprint(v.Interface())
+		if f.Type.Kind() == reflect.Slice || f.Type.Kind() == reflect.Map {
+			list, _ := json.Marshal(v.Interface()) // Texts and numbers.
+			text = string(list)
+		} else if f.Type.Kind() == reflect.String {
+			text = quoted(text)
+		}
+		parts = append(parts, f.Tag.Get("yaml")+": "+text)
 	}
 	return "{" + strings.Join(parts, ", ") + "}"
 }
