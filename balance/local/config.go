@@ -14,10 +14,11 @@ const (
 	Sender   = "sender"   // a member with much offers a share, one short of work takes it (ALDY, section 7)
 	// Diffusion: a member with less than the mean of its neighbourhood asks for the difference (TDC, section 4.2).
 	Diffusion = "diffusion"
+	Links     = "links" // tasks move along links between pairs of members (CORD, section 4.1.2)
 )
 
 // Kinds lists the kinds.
-var Kinds = []string{Receiver, Chunk, Sender, Diffusion}
+var Kinds = []string{Receiver, Chunk, Sender, Diffusion, Links}
 
 // keysOf has the keys that only some kinds have.
 var keysOf = map[string][]string{
@@ -25,6 +26,7 @@ var keysOf = map[string][]string{
 	Sender:    {"below", "from", "share"},
 	Chunk:     {"below", "cut"},
 	Diffusion: {"factor", "latency", "start"},
+	Links:     {"links"},
 }
 
 // Config is a strategy in the words of a configuration file. A value that is left out
@@ -55,6 +57,8 @@ type Config struct {
 	Latency time.Duration `json:",omitempty" yaml:"latency"`
 	// Start is the load at which phase 1 looks first, of [Diffusion]: 1 to 1,000,000.
 	Start int `json:",omitempty" yaml:"start"`
+	// Links are paths between members, of [Links]: as [ParseLinks] reads them.
+	Links string `json:",omitempty" yaml:"links"`
 }
 
 // Default returns a receiver that asks as soon as a slot is free. The values are for
@@ -105,6 +109,9 @@ func setDefault[T comparable](v *T, to T) {
 // leastAgain is the least wait after a refusal.
 const leastAgain = time.Millisecond
 
+// maxLinks is how many links there may be.
+const maxLinks = 1024
+
 // maxStart is the largest load at which phase 1 of diffusion looks first.
 const maxStart = 1_000_000
 
@@ -147,6 +154,7 @@ func New(c Config) (Local, error) {
 func (c Config) strangers() (list []string) {
 	for key, given := range map[string]bool{
 		"below": c.Below != "", "from": c.From != "", "share": c.Share != 0, "cut": c.Cut != "", "factor": c.Factor != 0, "latency": c.Latency != 0, "start": c.Start != 0,
+		"links": c.Links != "",
 	} {
 		if given && !slices.Contains(keysOf[c.Kind], key) {
 			list = append(list, key)
@@ -208,6 +216,10 @@ func (c Config) compile() (Local, []Fault) {
 		need(full.Latency >= time.Microsecond && full.Latency <= MaxOver, "latency", "%v is out of range: write 1us to 1h", full.Latency)
 		need(full.Start >= 1 && full.Start <= maxStart, "start", "%d is out of range: write 1 to %d", full.Start, maxStart)
 		strategy = newDiffusion(&full)
+	case Links:
+		links, err := ParseLinks(full.Links)
+		keep("links", err)
+		strategy = &linked{asks, links}
 	}
 	if len(list) > 0 {
 		return nil, list

@@ -30,6 +30,9 @@
 // mean for the difference. It looks seldom while it has much (phase 1), and at every
 // change when it has little (phase 2).
 //
+// [Links] moves tasks along paths between two members ([Link]), in CORD's own words (Huang
+// 1996, section 4.1.2, table 4.1).
+//
 // [Chunk] is self-scheduling. The member that put the tasks cuts them: SS one by one,
 // CSS by a fixed number, GSS by ceil(remaining / processors), TSS by falling numbers,
 // FAC2 by halves.

@@ -26,11 +26,16 @@ func (s *sender) Look(now clocksync.Instant, v *View, to []Demand) ([]Demand, cl
 	case v.Activity.Slots() > 0 && !s.from.Exceeded(now, &v.Activity):
 		return to, s.from.exceededAgain(now, &v.Activity, s.again)
 	}
+	return s.offer(now, v, n, to)
+}
+
+// offer offers tasks to the neighbour with the least load, unless a demand is open.
+func (a *asker) offer(now clocksync.Instant, v *View, tasks int, to []Demand) ([]Demand, clocksync.Instant) {
 	var best *Neighbour
 	next := clocksync.MaxInstant
 	for i := range v.Neighbours {
 		n := &v.Neighbours[i]
-		switch may, from := n.mayOffer(now, s.again, s.longest); {
+		switch may, from := n.mayOffer(now, a.again, a.longest); {
 		case n.Name == v.Self:
 		case n.Pending:
 			return to, clocksync.MaxInstant
@@ -43,7 +48,7 @@ func (s *sender) Look(now clocksync.Instant, v *View, to []Demand) ([]Demand, cl
 	if best == nil {
 		return to, next
 	}
-	return append(to, Demand{Member: best.Name, Tasks: n, Offer: true}), clocksync.MaxInstant
+	return append(to, Demand{Member: best.Name, Tasks: tasks, Offer: true}), clocksync.MaxInstant
 }
 
 // takeOffer asks for what the neighbour with the largest offer has, unless a demand is open.

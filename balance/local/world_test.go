@@ -323,6 +323,8 @@ var configs = []local.Config{
 	{Kind: local.Sender, Below: "idle(0.05)", From: "avg(0.6, 0.5)", Again: time.Second, Share: 1},
 	{Kind: local.Diffusion},
 	{Kind: local.Diffusion, Factor: 0.9, Start: 8, Latency: 100 * time.Millisecond},
+	{Kind: local.Links, Links: "w0(o=(L>=1))[1/2]#w1, w1(o=(L>=1))[2/3]#w2, w2(o=(L>=1))[1]#w0, w0(u=(L<1))[1]#w3(u=(L<1))[1/2]"},
+	{Kind: local.Links, Links: "w0(u=(L<1),o=(L>=3))[1/2]#w1(u=(L<1))[1/2], w1(u=(L<2))#w2[1/2], w2(o=(L>1))[0.9]#w0(u=(L<=0))"},
 	{Kind: local.Chunk},
 	{Kind: local.Chunk, Cut: "ss"},
 	{Kind: local.Chunk, Cut: "css(8)", Below: "idle(0.01)"},

@@ -3,6 +3,7 @@ package configfile_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,7 +69,7 @@ func TestEveryDefaultIsShown(t *testing.T) {
 	for _, part := range []string{"predicate", "signal", "balance", "work", "strategy"} {
 		for key, schema := range keysOf(t, part) {
 			value, ok := schema["default"]
-			if !ok || part == "strategy" && slices.Contains([]string{"cut", "factor", "latency", "start"}, key) { // Which other kinds have.
+			if !ok || part == "strategy" && slices.Contains([]string{"cut", "factor", "latency", "start", "links", "speeds"}, key) { // Which other kinds have.
 				continue
 			}
 			checked++
@@ -120,6 +121,7 @@ var keyChanges = map[string]map[string][2]string{
 		"kind": {"receiver", "chunk"}, "below": {"receiver", "receiver, below: free(1)"}, "from": {"receiver", "receiver, from: idle(2)"},
 		"again": {"receiver", "receiver, again: 1s"}, "longest": {"receiver", "receiver, longest: 2s"}, "share": {"receiver", "receiver, share: 0.25"},
 		"cut": {"receiver", "chunk, cut: tss"}, "factor": {"receiver", "diffusion, factor: 0.7"}, "latency": {"receiver", "diffusion, latency: 2s"}, "start": {"receiver", "diffusion, start: 3"},
+		"links": {"receiver", "links, links: 'a(u=(L<1))#b[1/2]'"},
 	},
 }
 

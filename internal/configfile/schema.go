@@ -210,6 +210,7 @@ var words = map[string]object{
 	"Config.factor":           {"exclusiveMinimum": 0, "exclusiveMaximum": 1, "description": "How much the load at which phase 1 looks next falls with each look, of the kind diffusion.", "default": 0.5},
 	"Config.latency":          {"description": "How long a member waits for tasks that it asked for, of the kind diffusion, 1us to 1h.", "default": "10ms"},
 	"Config.start":            {"minimum": 1, "maximum": 1_000_000, "description": "The load at which phase 1 looks first, of the kind diffusion.", "default": 64},
+	"Config.links":            {"type": "string", "description": "Paths of tasks between members, of the kind links, such as M1(o=(L>=10))[1/2]#M2."},
 	"Signal.name":             {"$ref": "#/$defs/token", "description": "Selects the handler; the predicate's name by default."},
 	"Signal.kind":             {"enum": []string{"activate", "cancel"}, "description": "Interrupt the region and resume it, or leave it."},
 	"Signal.region":           {"$ref": "#/$defs/token", "description": "The region it goes to."},

@@ -706,7 +706,11 @@ func TestOffers(t *testing.T) {
 		for seed := range uint64(testcount.Of(t, "WORK", 200)) / 5 { //nolint:gosec // Above 0.
 			w := newSpace(seed)
 			w.strategy = func() local.Local {
-				l, err := local.New(local.Config{Kind: kind})
+				c := local.Config{Kind: kind}
+				if kind == local.Links {
+					c.Links = "n0(u=(L<1),o=(L>=3))[1/2]#n1(u=(L<1))[1/2], n1(o=(L>=2))[1/2]#n2, n2(o=(L>=2))[1/2]#n3(o=(L>=2))[1], n3(o=(L>=4))[1/2]#n0"
+				}
+				l, err := local.New(c)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -724,7 +728,7 @@ func TestOffers(t *testing.T) {
 	}
 }
 
-var offering = []string{local.Sender}
+var offering = []string{local.Sender, local.Diffusion, local.Links}
 
 // greedy asks always and gives whatever waits.
 type greedy struct{}

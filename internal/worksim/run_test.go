@@ -227,7 +227,7 @@ func TestRefused(t *testing.T) {
 		"{kin: chunk}":             "--strategy:1:2: kin: unknown key \"kin\"",
 		"chunk":                    "expected a map",
 	} {
-		if err := s.Strategy("--strategy", text); err == nil || !strings.Contains(err.Error(), want) || s.Work.Strategy != before {
+		if err := s.Strategy("--strategy", text); err == nil || !strings.Contains(err.Error(), want) || !reflect.DeepEqual(s.Work.Strategy, before) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -272,4 +272,19 @@ tasks: [{put: {node: 0}, count: 12800, weight: {uniform: [0.005, 0.025]}}]`)
 			t.Errorf("%s: an efficiency of %.4f, and at least %v is wanted", topology, r.Efficiency, least)
 		}
 	}
+}
+
+// TestLinks: the ring of CORD's example, from one node that puts all tasks, and with nodes that die and frames
+// that are lost.
+func TestLinks(t *testing.T) {
+	const ring = `{kind: links, links: "n0001(o=(L>=10))[1/2]#n0002, n0002(o=(L>=20))[1/3]#n0003, n0003(o=(L>=10))[1/4]#n0001"}`
+	s := parse(t, "nodes: 3\nwork: {slots: 1, strategy: "+ring+"}\ntasks: [{count: 300, weight: 0.1}]")
+	if r := mustRun(t, s); r.Efficiency < 0.9 {
+		t.Errorf("an efficiency of %.4f", r.Efficiency)
+	}
+	s = parse(t, troubled)
+	if err := s.Strategy("s", ring); err != nil {
+		t.Fatal(err)
+	}
+	mustRun(t, s)
 }

@@ -1,7 +1,6 @@
 package worksim
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"reflect"
@@ -86,10 +85,7 @@ func StrategyText(c local.Config) string {
 			continue
 		}
 		text := fmt.Sprint(v.Interface())
-		if f.Type.Kind() == reflect.Slice || f.Type.Kind() == reflect.Map {
-			list, _ := json.Marshal(v.Interface()) // Texts and numbers.
-			text = string(list)
-		} else if f.Type.Kind() == reflect.String {
+		if f.Type.Kind() == reflect.String {
 			text = quoted(text)
 		}
 		parts = append(parts, f.Tag.Get("yaml")+": "+text)
@@ -99,7 +95,7 @@ func StrategyText(c local.Config) string {
 
 // quoted quotes what has a comma, which ends a value in braces.
 func quoted(text string) string {
-	if strings.Contains(text, ",") {
+	if strings.ContainsAny(text, ",#[") {
 		return fmt.Sprintf("%q", text)
 	}
 	return text
