@@ -15,10 +15,11 @@ const (
 	// Diffusion: a member with less than the mean of its neighbourhood asks for the difference (TDC, section 4.2).
 	Diffusion = "diffusion"
 	Links     = "links" // tasks move along links between pairs of members (CORD, section 4.1.2)
+	Tree      = "tree"  // a member short of work asks its partners in a tree of clusters (CORD, section 6.2)
 )
 
 // Kinds lists the kinds.
-var Kinds = []string{Receiver, Chunk, Sender, Diffusion, Links}
+var Kinds = []string{Receiver, Chunk, Sender, Diffusion, Links, Tree}
 
 // keysOf has the keys that only some kinds have.
 var keysOf = map[string][]string{
@@ -27,6 +28,7 @@ var keysOf = map[string][]string{
 	Chunk:     {"below", "cut"},
 	Diffusion: {"factor", "latency", "start"},
 	Links:     {"links"},
+	Tree:      {"below", "share", "speeds"},
 }
 
 // Config is a strategy in the words of a configuration file. A value that is left out
@@ -59,6 +61,9 @@ type Config struct {
 	Start int `json:",omitempty" yaml:"start"`
 	// Links are paths between members, of [Links]: as [ParseLinks] reads them.
 	Links string `json:",omitempty" yaml:"links"`
+	// Speeds are throughputs of members, of [Tree], such as "harvey: 125, bugs: 59", in any
+	// unit. A member that is not there has 1.
+	Speeds string `json:",omitempty" yaml:"speeds"`
 }
 
 // Default returns a receiver that asks as soon as a slot is free. The values are for
@@ -154,7 +159,7 @@ func New(c Config) (Local, error) {
 func (c Config) strangers() (list []string) {
 	for key, given := range map[string]bool{
 		"below": c.Below != "", "from": c.From != "", "share": c.Share != 0, "cut": c.Cut != "", "factor": c.Factor != 0, "latency": c.Latency != 0, "start": c.Start != 0,
-		"links": c.Links != "",
+		"links": c.Links != "", "speeds": c.Speeds != "",
 	} {
 		if given && !slices.Contains(keysOf[c.Kind], key) {
 			list = append(list, key)
@@ -220,6 +225,16 @@ func (c Config) compile() (Local, []Fault) {
 		links, err := ParseLinks(full.Links)
 		keep("links", err)
 		strategy = &linked{asks, links}
+	case Tree:
+		speeds := map[string]float64{}
+		if full.Speeds != "" {
+			var fault *Fault
+			if speeds, fault = parseSpeeds(full.Speeds); fault != nil {
+				keep("speeds", fault)
+			}
+		}
+		need(full.Share == 0 || full.Share > 0 && full.Share <= 1, "share", "%v is out of range: write a part above 0, at most 1, or leave it out to share by throughput", full.Share)
+		strategy = &tree{asker: asks, share: full.Share, speeds: speeds}
 	}
 	if len(list) > 0 {
 		return nil, list

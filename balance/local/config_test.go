@@ -75,6 +75,8 @@ func set(t *testing.T, c *local.Config, key, value string) {
 		c.Again, err = time.ParseDuration(value)
 	case "longest":
 		c.Longest, err = time.ParseDuration(value)
+	case "speeds":
+		c.Speeds = value
 	case "links":
 		c.Links = value
 	case "latency":

@@ -33,6 +33,10 @@
 // [Links] moves tasks along paths between two members ([Link]), in CORD's own words (Huang
 // 1996, section 4.1.2, table 4.1).
 //
+// [Tree] is CORD's tree of clusters (section 6.2): the slowest member is paired with the
+// fastest, level by level. A member that is short of work asks its partners, those of low
+// levels first.
+//
 // [Chunk] is self-scheduling. The member that put the tasks cuts them: SS one by one,
 // CSS by a fixed number, GSS by ceil(remaining / processors), TSS by falling numbers,
 // FAC2 by halves.

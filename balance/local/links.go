@@ -282,7 +282,7 @@ func (s *linked) Look(now clocksync.Instant, v *View, to []Demand) ([]Demand, cl
 	load := v.load()
 	switch slots := v.Activity.Slots(); {
 	case slots == 0 && v.Waiting > 0:
-		return s.offer(now, v, (v.Waiting+1)/2, to)
+		return s.offer(now, v, v.Waiting-v.Waiting/2, to)
 	case slots > 0 && v.Waiting <= 0 && v.Activity.Free() > 0:
 		if to = takeOffer(v, to); len(to) > 0 {
 			return to, next
@@ -337,7 +337,7 @@ func (l *Link) of(v *View) (end int, other *Neighbour) {
 func (s *linked) Answer(_ clocksync.Instant, v *View, d Demand) Share {
 	load := v.load()
 	if v.Activity.Slots() == 0 {
-		return Share{Tasks: d.wanted((v.spare() + 1) / 2)}
+		return Share{Tasks: d.wanted(v.spare() - v.spare()/2)}
 	}
 	for i := range s.links {
 		l := &s.links[i]

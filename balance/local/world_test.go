@@ -325,6 +325,8 @@ var configs = []local.Config{
 	{Kind: local.Diffusion, Factor: 0.9, Start: 8, Latency: 100 * time.Millisecond},
 	{Kind: local.Links, Links: "w0(o=(L>=1))[1/2]#w1, w1(o=(L>=1))[2/3]#w2, w2(o=(L>=1))[1]#w0, w0(u=(L<1))[1]#w3(u=(L<1))[1/2]"},
 	{Kind: local.Links, Links: "w0(u=(L<1),o=(L>=3))[1/2]#w1(u=(L<1))[1/2], w1(u=(L<2))#w2[1/2], w2(o=(L>1))[0.9]#w0(u=(L<=0))"},
+	{Kind: local.Tree, Speeds: "w0: 1, w1: 4, w2: 2"},
+	{Kind: local.Tree, Share: 0.5, Below: "idle(0.01)"},
 	{Kind: local.Chunk},
 	{Kind: local.Chunk, Cut: "ss"},
 	{Kind: local.Chunk, Cut: "css(8)", Below: "idle(0.01)"},

@@ -211,6 +211,7 @@ var words = map[string]object{
 	"Config.latency":          {"description": "How long a member waits for tasks that it asked for, of the kind diffusion, 1us to 1h.", "default": "10ms"},
 	"Config.start":            {"minimum": 1, "maximum": 1_000_000, "description": "The load at which phase 1 looks first, of the kind diffusion.", "default": 64},
 	"Config.links":            {"type": "string", "description": "Paths of tasks between members, of the kind links, such as M1(o=(L>=10))[1/2]#M2."},
+	"Config.speeds":           {"type": "string", "description": "Throughputs of members, of the kind tree, such as harvey: 125, bugs: 59. A member that is not there has 1."},
 	"Signal.name":             {"$ref": "#/$defs/token", "description": "Selects the handler; the predicate's name by default."},
 	"Signal.kind":             {"enum": []string{"activate", "cancel"}, "description": "Interrupt the region and resume it, or leave it."},
 	"Signal.region":           {"$ref": "#/$defs/token", "description": "The region it goes to."},

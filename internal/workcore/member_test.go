@@ -728,7 +728,7 @@ func TestOffers(t *testing.T) {
 	}
 }
 
-var offering = []string{local.Sender, local.Diffusion, local.Links}
+var offering = []string{local.Sender, local.Diffusion, local.Links, local.Tree}
 
 // greedy asks always and gives whatever waits.
 type greedy struct{}

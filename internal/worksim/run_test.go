@@ -1,6 +1,7 @@
 package worksim
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -242,6 +243,7 @@ func TestStrategies(t *testing.T) {
 	}{
 		{"{kind: sender}", 0.9},
 		{"{kind: diffusion}", 0.9},
+		{"{kind: tree}", 0.9},
 	} {
 		s := load(t, "farm16.yaml")
 		if err := s.Strategy("s", c.strategy); err != nil {
@@ -287,4 +289,27 @@ func TestLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustRun(t, s)
+}
+
+// TestTree: the cluster tree on 16 nodes of speeds from 1 to 8, which it knows.
+func TestTree(t *testing.T) {
+	var nodes, speeds []string
+	for i := range 16 {
+		speed := math.Pow(8, float64(i)/15)
+		nodes = append(nodes, fmt.Sprintf("{speed: %.4f}", speed))
+		speeds = append(speeds, fmt.Sprintf("n%04d: %.4f", i+1, speed))
+	}
+	s := parse(t, "nodes: ["+strings.Join(nodes, ", ")+"]\nwork: {slots: 1, strategy: {kind: tree, speeds: \""+strings.Join(speeds, ", ")+
+		"\"}}\ntasks: [{count: 800, weight: {uniform: [0.1, 2]}}]")
+	r := mustRun(t, s)
+	if t.Logf("%.4f, %d parcels, %d tasks moved", r.Efficiency, r.Parcels, r.Moved); r.Efficiency < 0.93 || r.Parcels > 60 {
+		t.Errorf("an efficiency of %.4f with %d parcels", r.Efficiency, r.Parcels)
+	}
+	if err := s.Strategy("s", "{kind: receiver}"); err != nil {
+		t.Fatal(err)
+	}
+	other := mustRun(t, s)
+	if t.Logf("receiver: %.4f, %d parcels", other.Efficiency, other.Parcels); other.Parcels < r.Parcels {
+		t.Errorf("the receiver sends %d parcels, the tree %d", other.Parcels, r.Parcels)
+	}
 }

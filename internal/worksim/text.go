@@ -95,7 +95,7 @@ func StrategyText(c local.Config) string {
 
 // quoted quotes what has a comma, which ends a value in braces.
 func quoted(text string) string {
-	if strings.ContainsAny(text, ",#[") {
+	if strings.ContainsAny(text, ",#[:") {
 		return fmt.Sprintf("%q", text)
 	}
 	return text
