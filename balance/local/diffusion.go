@@ -225,8 +225,8 @@ const (
 	balances
 )
 
-// activate takes a change: the own load, d_sum, and how long a task takes, 0 if not known. l_bal begins
-// anew where the load rises above l_latency: tasks were put after phase 1.
+// activate takes a change: the own load, d_sum, and how long a task takes, 0 if not known. l_bal is start
+// again where the load rises above l_latency: tasks were put after phase 1.
 func (a *activation) activate(own, sum float64, mean time.Duration) action {
 	latency := math.Inf(1) // l_latency of equation 8
 	if mean > 0 {

@@ -36,7 +36,8 @@ func goldenOf[G, E any](t *testing.T, prefix string) (list []struct {
 	ID     string
 	Given  G
 	Expect E
-}) {
+},
+) {
 	t.Helper()
 	src, err := os.ReadFile("testdata/golden.json")
 	if err != nil {
@@ -181,7 +182,7 @@ func TestGoldenActivation(t *testing.T) {
 		t.Errorf("tasks came in, and l_bal is %v", a.next)
 	}
 	if did := a.activate(60, 5, time.Duration(g.Mean*second)); did != balances || a.next != g.Start/2 {
-		t.Errorf("phase 1 does not begin anew: %v, l_bal %v", did, a.next)
+		t.Errorf("phase 1 does not begin again: %v, l_bal %v", did, a.next)
 	}
 }
 

@@ -122,7 +122,7 @@ var keyChanges = map[string]map[string][2]string{
 		"again": {"receiver", "receiver, again: 1s"}, "longest": {"receiver", "receiver, longest: 2s"}, "share": {"receiver", "receiver, share: 0.25"},
 		"cut": {"receiver", "chunk, cut: tss"}, "factor": {"receiver", "diffusion, factor: 0.7"}, "latency": {"receiver", "diffusion, latency: 2s"}, "start": {"receiver", "diffusion, start: 3"},
 		"speeds": {"receiver", "tree, speeds: 'a: 2'"},
-		"links": {"receiver", "links, links: 'a(u=(L<1))#b[1/2]'"},
+		"links":  {"receiver", "links, links: 'a(u=(L<1))#b[1/2]'"},
 	},
 }
 
