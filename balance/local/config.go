@@ -59,7 +59,7 @@ type Config struct {
 	Latency time.Duration `json:",omitempty" yaml:"latency"`
 	// Start is the load at which phase 1 looks first, of [Diffusion]: 1 to 1,000,000.
 	Start int `json:",omitempty" yaml:"start"`
-	// Links are paths between members, of [Links]: as [ParseLinks] reads them.
+	// Links are paths between members, of [Links]: with commas between them.
 	Links string `json:",omitempty" yaml:"links"`
 	// Speeds are throughputs of members, of [Tree], such as "harvey: 125, bugs: 59", in any
 	// unit. A member that is not there has 1.
@@ -222,7 +222,7 @@ func (c Config) compile() (Local, []Fault) {
 		need(full.Start >= 1 && full.Start <= maxStart, "start", "%d is out of range: write 1 to %d", full.Start, maxStart)
 		strategy = newDiffusion(&full)
 	case Links:
-		links, err := ParseLinks(full.Links)
+		links, err := parseLinks(full.Links)
 		keep("links", err)
 		strategy = &linked{asks, links}
 	case Tree:

@@ -30,7 +30,7 @@
 // mean for the difference. It looks seldom while it has much (phase 1), and at every
 // change when it has little (phase 2).
 //
-// [Links] moves tasks along paths between two members ([Link]), in CORD's own words (Huang
+// [Links] moves tasks along paths between two members , in CORD's own words (Huang
 // 1996, section 4.1.2, table 4.1).
 //
 // [Tree] is CORD's tree of clusters (section 6.2): the slowest member is paired with the

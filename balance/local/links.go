@@ -9,14 +9,14 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 )
 
-// Link is a path of tasks between two members, of CORD (section 4.1.2):
+// link is a path of tasks between two members, of CORD (section 4.1.2):
 //
 //	M1(u=(L<1), o=(L>=10))[1/2]#M2(u=(L<1))[1/3]
 //
 // L is how many tasks wait at the member. Below u it is underloaded, above o overloaded.
 // Either condition may be left out, and both with the brackets. The part in square brackets
 // is how much of its tasks a member gives: it may be left out of one that never gives.
-type Link struct{ ends [2]linkEnd }
+type link struct{ ends [2]linkEnd }
 
 type linkEnd struct {
 	name  string
@@ -66,7 +66,7 @@ func (e *linkEnd) state(load float64) linkState {
 // initiates are the conditions that start a move, by table 4.1: where both members have a
 // u, only these count (types 4, 7 and 8), else where both have an o, only those (5 and the
 // dual of 7).
-func (l *Link) initiates(end int) (u, o bool) {
+func (l *link) initiates(end int) (u, o bool) {
 	both := func(of func(*linkEnd) bound) bool { return of(&l.ends[0]).op != "" && of(&l.ends[1]).op != "" }
 	e := &l.ends[end]
 	u, o = e.u.op != "", e.o.op != ""
@@ -80,7 +80,7 @@ func (l *Link) initiates(end int) (u, o bool) {
 }
 
 // gives reports whether the member at an end gives tasks to the other one, in two states.
-func (l *Link) gives(end int, own, other linkState) bool {
+func (l *link) gives(end int, own, other linkState) bool {
 	wants := func(from int, a, b linkState) bool {
 		_, o := l.initiates(from)
 		u, _ := l.initiates(1 - from)
@@ -92,12 +92,12 @@ func (l *Link) gives(end int, own, other linkState) bool {
 // amount is how many of the tasks that wait the member at an end gives: its share, rounded
 // down. So that moves end, the other one has less afterwards than this one had: on a ring
 // of senders tasks would go round for ever.
-func (l *Link) amount(end, waiting int, other float64) int {
+func (l *link) amount(end, waiting int, other float64) int {
 	return max(0, min(l.portion(end, waiting), waiting-1-int(math.Ceil(other))))
 }
 
 // portion is the share of the tasks that wait, as the paper has it.
-func (l *Link) portion(end, waiting int) int {
+func (l *link) portion(end, waiting int) int {
 	return int(math.Floor(l.ends[end].share*float64(max(0, waiting)) + 1e-9))
 }
 
@@ -138,11 +138,11 @@ func (s *linkScanner) until(stops string) (text string, at int) {
 	return strings.TrimRight(s.text[at:s.at], " \t\n"), at
 }
 
-// ParseLinks reads links with commas between them, one a pair of members. The error is a
+// parseLinks reads links with commas between them, one a pair of members. The error is a
 // *Fault without a key.
-func ParseLinks(text string) ([]Link, error) {
+func parseLinks(text string) ([]link, error) {
 	s := &linkScanner{text: text}
-	var list []Link
+	var list []link
 	for first := true; first || s.next(","); first = false {
 		s.space()
 		from := s.at
@@ -165,7 +165,7 @@ func ParseLinks(text string) ([]Link, error) {
 	return list, nil
 }
 
-func (s *linkScanner) link() (l Link, fault *Fault) {
+func (s *linkScanner) link() (l link, fault *Fault) {
 	from := s.at
 	var places [2]int
 	for i := range l.ends {
@@ -271,7 +271,7 @@ func (s *linkScanner) condition(e *linkEnd) *Fault {
 // linked moves tasks along links.
 type linked struct {
 	asker
-	links []Link
+	links []link
 }
 
 // Look looks at each link of this member: it asks where it is underloaded, offers where it
@@ -323,7 +323,7 @@ func (s *linked) Look(now clocksync.Instant, v *View, to []Demand) ([]Demand, cl
 
 // of returns at which end of a link this member is, and the neighbour at the other end, nil
 // if there is none.
-func (l *Link) of(v *View) (end int, other *Neighbour) {
+func (l *link) of(v *View) (end int, other *Neighbour) {
 	for end := range l.ends {
 		if l.ends[end].name == v.Self {
 			return end, v.neighbour(l.ends[1-end].name)

@@ -9,7 +9,7 @@ import (
 )
 
 // linkOf makes a link of a form such as "uo|-".
-func linkOf(t *testing.T, form string) Link {
+func linkOf(t *testing.T, form string) link {
 	t.Helper()
 	left, right, _ := strings.Cut(form, "|")
 	side := func(name, has string) string {
@@ -22,7 +22,7 @@ func linkOf(t *testing.T, form string) Link {
 		}
 		return fmt.Sprintf("%s(%s)[1/2]", name, strings.Join(list, ","))
 	}
-	l, err := ParseLinks(side("M1", left) + "#" + side("M2", right))
+	l, err := parseLinks(side("M1", left) + "#" + side("M2", right))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestGoldenLinks(t *testing.T) {
 		forms++
 		_, form, _ := strings.Cut(name, " ")
 		l := linkOf(t, form)
-		s := &linked{links: []Link{l}}
+		s := &linked{links: []link{l}}
 		for pair, want := range states {
 			state := func(i int) linkState { return map[byte]linkState{'u': under, '-': between, 'o': over}[pair[i]] }
 			got := "."
@@ -96,11 +96,11 @@ func first[A, B any](a A, _ B) A { return a }
 // TestGoldenRing plays the ring of CORD as printed, where each member in turn gives its share, and then as
 // the strategy does: it comes to rest from any loads, and the printed rule moves tasks for ever.
 func TestGoldenRing(t *testing.T) {
-	ring, err := ParseLinks("harvey(o=(L>=10))[1/2]#bugs, bugs(o=(L>=20))[1/3]#thumper, thumper(o=(L>=10))[1/4]#harvey")
+	ring, err := parseLinks("harvey(o=(L>=10))[1/2]#bugs, bugs(o=(L>=20))[1/3]#thumper, thumper(o=(L>=10))[1/4]#harvey")
 	if err != nil {
 		t.Fatal(err)
 	}
-	round := func(loads []int, amount func(l *Link, own, other int) int) (moved int) {
+	round := func(loads []int, amount func(l *link, own, other int) int) (moved int) {
 		for i := range ring {
 			if k := (i + 1) % 3; ring[i].gives(0, ring[i].ends[0].state(float64(loads[i])), between) {
 				n := amount(&ring[i], loads[i], loads[k])
@@ -109,8 +109,8 @@ func TestGoldenRing(t *testing.T) {
 		}
 		return moved
 	}
-	printed := func(l *Link, own, _ int) int { return l.portion(0, own) }
-	rests := func(l *Link, own, other int) int { return l.amount(0, own, float64(other)) }
+	printed := func(l *link, own, _ int) int { return l.portion(0, own) }
+	rests := func(l *link, own, other int) int { return l.amount(0, own, float64(other)) }
 	c := goldenOf[struct{ Loads []int }, struct{ Rounds [][]int }](t, "cord-ring\"")[0]
 	loads := slices.Clone(c.Given.Loads)
 	for i, want := range c.Expect.Rounds {
