@@ -9,7 +9,9 @@ import (
 )
 
 // Interval is the iterations from Low to High-1.
-type Interval struct{ Low, High int }
+type Interval struct {
+	Low, High int // the first one, and the one after the last
+}
 
 // Len returns how many iterations there are: 0 if High is not above Low.
 func (i Interval) Len() int { return max(0, i.High-i.Low) }
