@@ -19,7 +19,7 @@ DIST     ?= dist
 
 # PURE are the packages without goroutines, which "make race" leaves out. A test holds them equal
 # to the tables of internal/archtest.
-PURE := balance balance/local clocksync clocksync/clocktest configs control control/program \
+PURE := balance balance/local balance/span clocksync clocksync/clocktest configs control control/program \
 	examples/tsp/bnb examples/tsp/solve examples/tsp/tsplib internal/agentcore internal/archtest \
 	internal/balancesim internal/config internal/configfile internal/executor internal/journal internal/nearest \
 	internal/outbox internal/plan internal/planner internal/reading internal/rearm internal/regions internal/ruletest internal/sim internal/synccore internal/tracedetect \

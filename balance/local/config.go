@@ -11,10 +11,25 @@ import (
 const (
 	Receiver = "receiver" // a member short of work asks, one with much gives a share (ALDY, section 4.2)
 	Chunk    = "chunk"    // a member short of work asks the member that put the tasks, which cuts a chunk
+	Sender   = "sender"   // a member with much offers a share, one short of work takes it (ALDY, section 7)
+	// Diffusion: a member with less than the mean of its neighbourhood asks for the difference (TDC, section 4.2).
+	Diffusion = "diffusion"
+	Links     = "links" // tasks move along links between pairs of members (CORD, section 4.1.2)
+	Tree      = "tree"  // a member short of work asks its partners in a tree of clusters (CORD, section 6.2)
 )
 
 // Kinds lists the kinds.
-var Kinds = []string{Receiver, Chunk}
+var Kinds = []string{Receiver, Chunk, Sender, Diffusion, Links, Tree}
+
+// keysOf has the keys that only some kinds have.
+var keysOf = map[string][]string{
+	Receiver:  {"below", "from", "share"},
+	Sender:    {"below", "from", "share"},
+	Chunk:     {"below", "cut"},
+	Diffusion: {"factor", "latency", "start"},
+	Links:     {"links"},
+	Tree:      {"below", "share", "speeds"},
+}
 
 // Config is a strategy in the words of a configuration file. A value that is left out
 // is that of [Default]; the tags are the keys.
@@ -23,7 +38,7 @@ type Config struct {
 	Kind string `json:",omitempty" yaml:"kind"`
 	// Below is when a member asks: a [Threshold]. aldyRecvTS of ALDY.
 	Below string `json:",omitempty" yaml:"below"`
-	// From is above which threshold a member gives, of [Receiver]. aldySendTS of ALDY.
+	// From is above which threshold a member gives, of [Receiver] and [Sender]. aldySendTS of ALDY.
 	From string `json:",omitempty" yaml:"from"`
 	// Again is how long a neighbour that refused is left alone: 1ms to 1h.
 	// aldyWaitRepeat of ALDY.
@@ -31,11 +46,24 @@ type Config struct {
 	// Longest is up to where that wait doubles, with each refusal in a row: Again to
 	// 1h. Left out where Again is given, it is Again: the wait does not grow.
 	Longest time.Duration `json:",omitempty" yaml:"longest"`
-	// Share is the part of its spare tasks that a member gives, of [Receiver]: above 0,
+	// Share is the part of its spare tasks that a member gives or offers, of [Receiver] and [Sender]: above 0,
 	// at most 1. It is rounded up.
 	Share float64 `json:",omitempty" yaml:"share"`
 	// Cut is how chunks are cut, of [Chunk]: as [ParseCutter] reads it.
 	Cut string `json:",omitempty" yaml:"cut"`
+	// Factor is how much the load at which phase 1 looks next falls with each look, of
+	// [Diffusion]: above 0, below 1. f_a of TDC.
+	Factor float64 `json:",omitempty" yaml:"factor"`
+	// Latency is how long a member waits for tasks that it asked for, of [Diffusion]: 1us
+	// to 1h. t_latency of TDC.
+	Latency time.Duration `json:",omitempty" yaml:"latency"`
+	// Start is the load at which phase 1 looks first, of [Diffusion]: 1 to 1,000,000.
+	Start int `json:",omitempty" yaml:"start"`
+	// Links are paths between members, of [Links]: with commas between them.
+	Links string `json:",omitempty" yaml:"links"`
+	// Speeds are throughputs of members, of [Tree], such as "harvey: 125, bugs: 59", in any
+	// unit. A member that is not there has 1.
+	Speeds string `json:",omitempty" yaml:"speeds"`
 }
 
 // Default returns a receiver that asks as soon as a slot is free. The values are for
@@ -51,18 +79,27 @@ func Default() Config {
 func (c Config) WithDefaults() Config {
 	d := Default()
 	setDefault(&c.Kind, d.Kind)
-	setDefault(&c.Below, d.Below)
+	if slices.Contains(keysOf[c.Kind], "below") {
+		setDefault(&c.Below, d.Below)
+	}
 	if c.Longest == 0 && c.Again != 0 {
 		c.Longest = c.Again
 	}
 	setDefault(&c.Again, d.Again)
+	if c.Kind == Sender { // A neighbour does not tell when it is short of work, so it is asked soon again.
+		d.Longest = 100 * time.Millisecond
+	}
 	setDefault(&c.Longest, max(c.Again, d.Longest))
 	switch c.Kind {
-	case Receiver:
+	case Receiver, Sender:
 		setDefault(&c.From, d.From)
 		setDefault(&c.Share, d.Share)
 	case Chunk:
 		setDefault(&c.Cut, "gss")
+	case Diffusion:
+		setDefault(&c.Factor, 0.5)
+		setDefault(&c.Latency, 10*time.Millisecond)
+		setDefault(&c.Start, 64)
 	}
 	return c
 }
@@ -76,6 +113,12 @@ func setDefault[T comparable](v *T, to T) {
 
 // leastAgain is the least wait after a refusal.
 const leastAgain = time.Millisecond
+
+// maxLinks is how many links there may be.
+const maxLinks = 1024
+
+// maxStart is the largest load at which phase 1 of diffusion looks first.
+const maxStart = 1_000_000
 
 // Fault is one value of a configuration that is refused.
 type Fault struct {
@@ -112,6 +155,20 @@ func New(c Config) (Local, error) {
 	return strategy, errors.Join(faults...)
 }
 
+// strangers are the keys that have a value, and that the kind does not have.
+func (c Config) strangers() (list []string) {
+	for key, given := range map[string]bool{
+		"below": c.Below != "", "from": c.From != "", "share": c.Share != 0, "cut": c.Cut != "", "factor": c.Factor != 0, "latency": c.Latency != 0, "start": c.Start != 0,
+		"links": c.Links != "", "speeds": c.Speeds != "",
+	} {
+		if given && !slices.Contains(keysOf[c.Kind], key) {
+			list = append(list, key)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
 // compile makes the strategy, or returns the faults.
 func (c Config) compile() (Local, []Fault) {
 	full := c.WithDefaults()
@@ -130,27 +187,54 @@ func (c Config) compile() (Local, []Fault) {
 		list = append(list, Fault{Key: "kind", Message: notOneOf(full.Kind, "strategy", Kinds)})
 		return nil, list
 	}
-	below, err := ParseThreshold(full.Below)
-	keep("below", err)
+	var below Threshold
+	var err error
+	if full.Below != "" {
+		below, err = ParseThreshold(full.Below)
+		keep("below", err)
+	}
 	need(err != nil || below.word != "avg" || below.part > 0, "below", "an average is never below 0: write a part above 0")
 	need(full.Again >= leastAgain && full.Again <= MaxOver, "again", "%v is out of range: write 1ms to 1h", full.Again)
 	need(c.Longest == 0 || full.Longest >= full.Again && full.Longest <= MaxOver, "longest", "%v is out of range: write %v, which is again, to 1h", full.Longest, full.Again)
+	for _, key := range full.strangers() {
+		kind := slices.IndexFunc(Kinds, func(kind string) bool { return slices.Contains(keysOf[kind], key) })
+		need(false, key, "the kind %s has no such key: leave it out, or write kind: %s", full.Kind, Kinds[kind])
+	}
 	asks := asker{below: below, again: full.Again, longest: full.Longest}
 	var strategy Local
 	switch full.Kind {
-	case Receiver:
+	case Receiver, Sender:
 		from, err := ParseThreshold(full.From)
 		keep("from", err)
 		need(err != nil || from.word != "avg" || from.part < 1, "from", "an average is never above 1: write a part below 1")
 		need(full.Share > 0 && full.Share <= 1, "share", "%v is out of range: write a part above 0, at most 1", full.Share)
-		need(full.Cut == "", "cut", "the kind receiver cuts no chunks: leave it out, or write kind: chunk")
-		strategy = &receiver{asks, from, full.Share}
+		r := receiver{asks, from, full.Share}
+		if strategy = &r; full.Kind == Sender {
+			strategy = &sender{r}
+		}
 	case Chunk:
 		cut, err := ParseCutter(full.Cut)
 		keep("cut", err)
-		need(full.From == "", "from", "the kind chunk has no threshold for giving: leave it out, or write kind: receiver")
-		need(full.Share == 0, "share", "the kind chunk gives chunks: leave it out, or write kind: receiver")
 		strategy = &chunker{asks, cut}
+	case Diffusion:
+		need(full.Factor > 0 && full.Factor < 1, "factor", "%v is out of range: write a number above 0 and below 1", full.Factor)
+		need(full.Latency >= time.Microsecond && full.Latency <= MaxOver, "latency", "%v is out of range: write 1us to 1h", full.Latency)
+		need(full.Start >= 1 && full.Start <= maxStart, "start", "%d is out of range: write 1 to %d", full.Start, maxStart)
+		strategy = newDiffusion(&full)
+	case Links:
+		links, err := parseLinks(full.Links)
+		keep("links", err)
+		strategy = &linked{asks, links}
+	case Tree:
+		speeds := map[string]float64{}
+		if full.Speeds != "" {
+			var fault *Fault
+			if speeds, fault = parseSpeeds(full.Speeds); fault != nil {
+				keep("speeds", fault)
+			}
+		}
+		need(full.Share == 0 || full.Share > 0 && full.Share <= 1, "share", "%v is out of range: write a part above 0, at most 1, or leave it out to share by throughput", full.Share)
+		strategy = &tree{asker: asks, share: full.Share, speeds: speeds}
 	}
 	if len(list) > 0 {
 		return nil, list

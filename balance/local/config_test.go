@@ -2,6 +2,7 @@ package local_test
 
 import (
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -33,7 +34,7 @@ func TestScenarios(t *testing.T) {
 					t.Errorf("New says %v, and there are the faults %v", err, faults)
 				}
 				c = c.WithDefaults()
-				shown = fmt.Sprintf("%+v\n", c)
+				shown = values(c)
 			case "topology":
 				_, err = local.ParseTopology(strings.TrimSpace(d.Input))
 			default:
@@ -45,6 +46,17 @@ func TestScenarios(t *testing.T) {
 			return shown
 		})
 	})
+}
+
+// values are the fields that are not zero.
+func values(c local.Config) string {
+	var list []string
+	for f, v := range reflect.ValueOf(c).Fields() {
+		if !v.IsZero() {
+			list = append(list, fmt.Sprintf("%s:%v", f.Name, v))
+		}
+	}
+	return strings.Join(list, " ") + "\n"
 }
 
 func set(t *testing.T, c *local.Config, key, value string) {
@@ -63,8 +75,18 @@ func set(t *testing.T, c *local.Config, key, value string) {
 		c.Again, err = time.ParseDuration(value)
 	case "longest":
 		c.Longest, err = time.ParseDuration(value)
+	case "speeds":
+		c.Speeds = value
+	case "links":
+		c.Links = value
+	case "latency":
+		c.Latency, err = time.ParseDuration(value)
 	case "share":
 		c.Share, err = strconv.ParseFloat(value, 64)
+	case "factor":
+		c.Factor, err = strconv.ParseFloat(value, 64)
+	case "start":
+		c.Start, err = strconv.Atoi(value)
 	default:
 		t.Fatalf("unknown key %q", key)
 	}

@@ -21,6 +21,22 @@
 // 4.2). A member below its threshold asks one neighbour after the other. A neighbour
 // above its own threshold gives a share of what it cannot start itself.
 //
+// [Sender] is the sender-initiated strategy that goes with it (sections 4.2 and 7). A
+// member above its threshold offers a share of what it cannot start itself to one
+// neighbour after the other. A neighbour below its threshold takes it.
+//
+// [Diffusion] is the receiver-initiated diffusion of TDC (section 4.2, equations 1 to 8).
+// A member that has less than the mean of itself and its neighbours asks those above the
+// mean for the difference. It looks seldom while it has much (phase 1), and at every
+// change when it has little (phase 2).
+//
+// [Links] moves tasks along paths between two members , in CORD's own words (Huang
+// 1996, section 4.1.2, table 4.1).
+//
+// [Tree] is CORD's tree of clusters (section 6.2): the slowest member is paired with the
+// fastest, level by level. A member that is short of work asks its partners, those of low
+// levels first.
+//
 // [Chunk] is self-scheduling. The member that put the tasks cuts them: SS one by one,
 // CSS by a fixed number, GSS by ceil(remaining / processors), TSS by falling numbers,
 // FAC2 by halves.
@@ -40,8 +56,8 @@
 //
 // # What is promised
 //
-// A demand goes to a neighbour of the view, and never to the member itself. One demand
-// is open at a time. A neighbour that refused is left alone for [Config].Again, and
+// A demand goes to a neighbour of the view, and never to the member itself. A member asks
+// again once all its demands are answered. A neighbour that refused is left alone for [Config].Again, and
 // longer after each refusal, up to [Config].Longest, unless it tells new work. An
 // answer never gives more than the view shows, nor a task that a free slot of its own
 // member could start. So moves end soon after the last task ended. Numbers that cannot

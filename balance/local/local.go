@@ -37,6 +37,9 @@ type View struct {
 	// Items is how many items are left in the divisible task that runs here and has
 	// the most, by its last Yield: 0 if none is running.
 	Items int
+	// Done is how many tasks have ended here: with the time that the member was active it is
+	// how long a task takes.
+	Done int
 	// Members is how many members the roster has, with this one: 1 or more.
 	Members int
 	// Neighbours are those that the topology gives this member, in the order of
@@ -54,6 +57,9 @@ type Neighbour struct {
 	Load float64
 	// Told is when it told Load.
 	Told clocksync.Instant
+	// Offers is how many tasks it offers to this member, for one Look; 0: none. A strategy that
+	// wants some sends it a demand, and no demand refuses.
+	Offers int
 	// Silent says that nothing was heard of it yet, so it may not be there: it is not asked.
 	Silent bool
 	// Pending says that a demand to it is open: no answer has arrived, or what it
@@ -80,14 +86,33 @@ func (n *Neighbour) MayAsk(now clocksync.Instant, again, longest time.Duration) 
 	case n.Refusals <= 0:
 		return true, now
 	}
-	wait := again
-	if n.Told <= n.Answered || n.Load == 0 {
-		for i := 1; i < min(n.Refusals, doublings) && wait < longest; i++ {
-			wait += min(wait, longest-wait)
-		}
+	refusals := n.Refusals
+	if n.Told > n.Answered && n.Load != 0 {
+		refusals = 1
 	}
-	from = n.Answered.Add(wait)
+	from = n.Answered.Add(waitAfter(refusals, again, longest))
 	return now >= from, from
+}
+
+// mayOffer is MayAsk for an offer: no load that the neighbour tells shortens the wait.
+func (n *Neighbour) mayOffer(now clocksync.Instant, again, longest time.Duration) (may bool, from clocksync.Instant) {
+	switch {
+	case n.Pending || n.Silent:
+		return false, clocksync.MaxInstant
+	case n.Refusals <= 0:
+		return true, now
+	}
+	from = n.Answered.Add(waitAfter(n.Refusals, again, longest))
+	return now >= from, from
+}
+
+// waitAfter is the wait after so many refusals in a row: it doubles from again up to longest.
+func waitAfter(refusals int, again, longest time.Duration) time.Duration {
+	wait := again
+	for i := 1; i < min(refusals, doublings) && wait < longest; i++ {
+		wait += min(wait, longest-wait)
+	}
+	return wait
 }
 
 // gives is Load as a number to compare: one that is not known is less than any that
@@ -99,13 +124,16 @@ func (n *Neighbour) gives() float64 {
 	return math.SmallestNonzeroFloat64
 }
 
-// Demand asks another member for work.
+// Demand asks another member for work, or offers it some.
 type Demand struct {
 	// Member is the other member: the one to ask where a strategy makes the demand,
 	// the one that asks where a strategy answers it.
 	Member string
 	// Tasks is the most tasks that are wanted; 0 leaves the number to the answer.
 	Tasks int
+	// Offer says that the member has Tasks to give, 1 or more. The other one sees them in
+	// Neighbour.Offers and asks, or refuses. Answer never gets an offer.
+	Offer bool
 }
 
 // Share is what a member gives for a demand: whole tasks, or a part of a divisible one.
@@ -132,6 +160,44 @@ func (s Share) ItemsOf(left int) int {
 		return left - 1
 	}
 	return max(1, int(n))
+}
+
+// load is how much this member has to give, in the measure of Neighbour.Load.
+func (v *View) load() float64 {
+	load := float64(max(0, v.Waiting))
+	if v.Items > 1 {
+		load += 1 - 1/float64(v.Items)
+	}
+	return load
+}
+
+// known is Load, or 0 if it is not known.
+func (n *Neighbour) known() float64 {
+	if n.Silent || !(n.Load >= 0 && n.Load <= maxLoad) {
+		return 0
+	}
+	return n.Load
+}
+
+// maxLoad is more than any member has.
+const maxLoad = 1e12
+
+// neighbour returns what is known of a member, nil if it is no neighbour.
+func (v *View) neighbour(name string) *Neighbour {
+	for i := range v.Neighbours {
+		if v.Neighbours[i].Name == name {
+			return &v.Neighbours[i]
+		}
+	}
+	return nil
+}
+
+// mean is how long a task has taken here; 0 if none has ended.
+func (v *View) mean(now clocksync.Instant) time.Duration {
+	if v.Done <= 0 {
+		return 0
+	}
+	return v.Activity.busyUntil(now) / time.Duration(v.Done)
 }
 
 // spare is how many of the waiting tasks no free slot of the member can start.

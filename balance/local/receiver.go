@@ -1,7 +1,6 @@
 package local
 
 import (
-	"math"
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
@@ -59,10 +58,7 @@ func (r *receiver) Answer(now clocksync.Instant, v *View, d Demand) Share {
 		return Share{}
 	}
 	if n := v.spare(); n > 0 {
-		if r.share < 1 {
-			n = min(n, int(math.Ceil(r.share*float64(n))))
-		}
-		return Share{Tasks: d.wanted(n)}
+		return Share{Tasks: d.wanted(r.part(n))}
 	}
 	if v.Items > 1 {
 		return Share{Part: r.share}

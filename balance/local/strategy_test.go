@@ -265,25 +265,47 @@ func TestTopologies(t *testing.T) {
 						t.Errorf("%s: %d of %d has the neighbours %v", name, place, members, got)
 					}
 				}
-				want := members - 1
-				if name == local.Ring {
-					want = min(2, want)
-				}
+				want := map[string]int{local.Full: members - 1, local.Ring: min(2, members-1), local.Mesh: 4, local.Torus: 4, local.BinaryTree: 3, local.Hypercube: 3}[name]
 				if place < 0 || place >= members {
 					want = 0
 				}
+				exact := want == 0 || name == local.Full || name == local.Ring
 				slices.Sort(got)
-				if got = slices.Compact(got); len(got) != want {
+				if got = slices.Compact(got); len(got) > want || exact && len(got) != want {
 					t.Errorf("%s: %d of %d has the neighbours %v, want %d", name, place, members, got, want)
+				}
+				reached := []int{0}
+				for i := 0; i < len(reached); i++ {
+					for _, n := range local.Topology(name).AppendNeighbours(nil, reached[i], members) {
+						if !slices.Contains(reached, n) {
+							reached = append(reached, n)
+						}
+					}
+				}
+				if members > 0 && len(reached) != members {
+					t.Errorf("%s: %d of %d are linked", name, len(reached), members)
 				}
 			}
 		}
 	}
-	if got, want := local.Topology("").AppendNeighbours(nil, 2, 5), []int{3, 4, 0, 1}; !slices.Equal(got, want) {
-		t.Errorf("full: %v, want %v", got, want)
-	}
-	if got, want := local.Topology(local.Ring).AppendNeighbours(nil, 0, 5), []int{1, 4}; !slices.Equal(got, want) {
-		t.Errorf("ring: %v, want %v", got, want)
+	for _, c := range []struct {
+		name           string
+		place, members int
+		want           []int
+	}{
+		{"", 2, 5, []int{3, 4, 0, 1}},
+		{local.Ring, 0, 5, []int{1, 4}},
+		{local.Hypercube, 5, 8, []int{4, 7, 1}},
+		{local.Hypercube, 4, 6, []int{5, 0}},
+		{local.Mesh, 4, 9, []int{5, 7, 3, 1}},
+		{local.Mesh, 0, 9, []int{1, 3}},
+		{local.Torus, 0, 9, []int{1, 3, 2, 6}},
+		{local.Torus, 6, 7, []int{0, 3}},
+		{local.BinaryTree, 1, 7, []int{3, 4, 0}},
+	} {
+		if got := local.Topology(c.name).AppendNeighbours(nil, c.place, c.members); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %d of %d has the neighbours %v, want %v", c.name, c.place, c.members, got, c.want)
+		}
 	}
 }
 

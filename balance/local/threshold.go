@@ -101,6 +101,14 @@ func (t Threshold) again(now clocksync.Instant, a *Activity, every time.Duration
 	return clocksync.MaxInstant
 }
 
+// exceededAgain is when a member that is not above the threshold may be, if nothing changes.
+func (t Threshold) exceededAgain(now clocksync.Instant, a *Activity, every time.Duration) clocksync.Instant {
+	if t.word == "avg" && a.Active() {
+		return now.Add(every)
+	}
+	return clocksync.MaxInstant
+}
+
 // call is a word with arguments in brackets, such as "tss(13, 1)".
 type call struct {
 	word string

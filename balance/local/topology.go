@@ -3,6 +3,7 @@ package local
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -13,10 +14,18 @@ import (
 const (
 	Full = "full" // all members are neighbours of each other
 	Ring = "ring" // each member has the one before and the one after it, by their places in the roster
+	// Hypercube gives a member those whose places differ from its own in one bit.
+	Hypercube = "hypercube"
+	// Mesh gives a member those beside, above and below it, in rows of ceil(sqrt(members)).
+	Mesh = "mesh"
+	// Torus is a mesh whose rows and columns are closed to rings.
+	Torus = "torus"
+	// BinaryTree gives the member at place i those at (i-1)/2, 2i+1 and 2i+2.
+	BinaryTree = "tree"
 )
 
 // Topologies lists the topologies.
-var Topologies = []string{Full, Ring}
+var Topologies = []string{Full, Ring, Hypercube, Mesh, Torus, BinaryTree}
 
 // Topology is one of Topologies; an empty one is [Full].
 type Topology string
@@ -47,15 +56,50 @@ func (t Topology) AppendNeighbours(to []int, place, members int) []int {
 	if place < 0 || place >= members || members < 2 {
 		return to
 	}
-	if t == Ring {
-		to = append(to, (place+1)%members)
-		if members > 2 {
-			to = append(to, (place+members-1)%members)
+	from := len(to)
+	add := func(other int) { // A small roster gives the same place twice.
+		if other >= 0 && other < members && other != place && !slices.Contains(to[from:], other) {
+			to = append(to, other)
 		}
-		return to
 	}
-	for i := 1; i < members; i++ {
-		to = append(to, (place+i)%members)
+	switch t {
+	case Ring:
+		add((place + 1) % members)
+		add((place + members - 1) % members)
+	case Hypercube:
+		for bit := 1; bit < members; bit *= 2 {
+			add(place ^ bit)
+		}
+	case Mesh, Torus:
+		width := int(math.Ceil(math.Sqrt(float64(members))))
+		row, column := place/width, place%width
+		across := min(width, members-row*width)        // The last row may be short,
+		down := (members - column + width - 1) / width // and so some columns.
+		if t == Torus {
+			add(row*width + (column+1)%across)
+			add((row+1)%down*width + column)
+			add(row*width + (column+across-1)%across)
+			add((row+down-1)%down*width + column)
+			break
+		}
+		if column+1 < across {
+			add(place + 1)
+		}
+		add(place + width)
+		if column > 0 {
+			add(place - 1)
+		}
+		add(place - width)
+	case BinaryTree:
+		add(2*place + 1)
+		add(2*place + 2)
+		if place > 0 {
+			add((place - 1) / 2)
+		}
+	default:
+		for i := 1; i < members; i++ {
+			to = append(to, (place+i)%members)
+		}
 	}
 	return to
 }

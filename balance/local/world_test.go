@@ -53,7 +53,8 @@ type world struct {
 	all      []*worker
 	messages []message
 	delay    func() time.Duration
-	still    bool // tasks start, and none ends
+	offered  map[[2]*worker]bool // open offers
+	still    bool                // tasks start, and none ends
 
 	done, moves, demands int
 }
@@ -135,6 +136,9 @@ func (w *world) work(m *worker) {
 			*t.spent = 0
 			t.items--
 			w.done++
+			if t.items == 0 {
+				m.view.Done++
+			}
 			if t.items > 0 {
 				continue
 			}
@@ -164,7 +168,12 @@ func (w *world) look(m *worker) {
 		if n.Pending {
 			w.t.Fatalf("%s asks %s again while a demand is open", m.view.Self, d.Member)
 		}
-		n.Pending = true
+		if n.Pending = true; d.Offer {
+			if d.Tasks < 1 || d.Tasks > max(1, len(m.waiting)) {
+				w.t.Fatalf("%s offers %d tasks of %d", m.view.Self, d.Tasks, len(m.waiting))
+			}
+			w.offered[[2]*worker{m, w.byName(d.Member)}] = true
+		}
 		w.demands++
 		w.messages = append(w.messages, message{w.now.Add(w.delay()), m, w.byName(d.Member), false, d, nil})
 	}
@@ -208,10 +217,15 @@ func (w *world) deliver() {
 	})
 	for _, m := range due {
 		switch {
+		case m.demand.Offer && !m.answer && m.to.place >= 0:
+			w.offer(m)
 		case !m.answer && m.to.place < 0: // A member that left: the machine counts a refusal.
 			w.settle(m.from, m.to, nil)
 		case !m.answer:
 			w.refresh(m.to)
+			if w.offered[[2]*worker{m.to, m.from}] { // It has taken an offer.
+				w.settle(m.to, m.from, []*task{nil})
+			}
 			given := w.answer(m.to, m.from, m.demand)
 			w.messages = append(w.messages, message{w.now.Add(w.delay()), m.to, m.from, true, m.demand, given})
 			w.refresh(m.to)
@@ -224,7 +238,25 @@ func (w *world) deliver() {
 	}
 }
 
+// offer shows an offer to a worker, which asks for it or refuses.
+func (w *world) offer(m message) {
+	i := slices.IndexFunc(m.to.view.Neighbours, func(n local.Neighbour) bool { return n.Name == m.from.view.Self })
+	if i < 0 {
+		w.settle(m.from, m.to, nil)
+		return
+	}
+	w.refresh(m.to)
+	n, before := &m.to.view.Neighbours[i], len(w.messages)
+	n.Offers = m.demand.Tasks
+	w.look(m.to)
+	n.Offers = 0
+	if !slices.ContainsFunc(w.messages[before:], func(d message) bool { return d.to == m.from && !d.demand.Offer }) {
+		w.messages = append(w.messages, message{w.now.Add(w.delay()), m.to, m.from, true, m.demand, nil})
+	}
+}
+
 func (w *world) settle(m, asked *worker, given []*task) {
+	delete(w.offered, [2]*worker{m, asked})
 	for i := range m.view.Neighbours {
 		if n := &m.view.Neighbours[i]; n.Name == asked.view.Self {
 			n.Pending = false
@@ -287,6 +319,14 @@ var configs = []local.Config{
 	{Below: "avg(1, 0.1)", From: "avg(0, 1)", Share: 0.01},
 	{Below: "idle(0.05)", From: "free(0)", Longest: time.Hour},
 	{Below: "activity", From: "idle(1)"},
+	{Kind: local.Sender},
+	{Kind: local.Sender, Below: "idle(0.05)", From: "avg(0.6, 0.5)", Again: time.Second, Share: 1},
+	{Kind: local.Diffusion},
+	{Kind: local.Diffusion, Factor: 0.9, Start: 8, Latency: 100 * time.Millisecond},
+	{Kind: local.Links, Links: "w0(o=(L>=1))[1/2]#w1, w1(o=(L>=1))[2/3]#w2, w2(o=(L>=1))[1]#w0, w0(u=(L<1))[1]#w3(u=(L<1))[1/2]"},
+	{Kind: local.Links, Links: "w0(u=(L<1),o=(L>=3))[1/2]#w1(u=(L<1))[1/2], w1(u=(L<2))#w2[1/2], w2(o=(L>1))[0.9]#w0(u=(L<=0))"},
+	{Kind: local.Tree, Speeds: "w0: 1, w1: 4, w2: 2"},
+	{Kind: local.Tree, Share: 0.5, Below: "idle(0.01)"},
 	{Kind: local.Chunk},
 	{Kind: local.Chunk, Cut: "ss"},
 	{Kind: local.Chunk, Cut: "css(8)", Below: "idle(0.01)"},
@@ -301,7 +341,7 @@ var configs = []local.Config{
 func TestWorlds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := rapid.SampledFrom(configs).Draw(t, "config")
-		w := &world{t: t, topology: local.Topology(rapid.SampledFrom(local.Topologies).Draw(t, "topology"))}
+		w := &world{t: t, offered: map[[2]*worker]bool{}, topology: local.Topology(rapid.SampledFrom(local.Topologies).Draw(t, "topology"))}
 		w.delay = func() time.Duration { return time.Duration(rapid.IntRange(0, 5).Draw(t, "delay")) * tick }
 		total := 0
 		put := func(m *worker) {
@@ -373,9 +413,9 @@ func TestWorlds(t *testing.T) {
 // are shown beside the receiver: a large first chunk at a slow member holds up the end.
 func TestEfficiency(t *testing.T) {
 	const all, cost = 4000, 0.05
-	for _, c := range []local.Config{{Kind: local.Receiver}, {Kind: local.Chunk, Cut: "fac2"}} {
+	for _, c := range []local.Config{{Kind: local.Receiver}, {Kind: local.Chunk, Cut: "fac2"}, {Kind: local.Sender}} {
 		for what, items := range map[string]int{"tasks": 1, "bag": all} {
-			w := &world{t: t, topology: local.Full, delay: func() time.Duration { return tick }}
+			w := &world{t: t, offered: map[[2]*worker]bool{}, topology: local.Full, delay: func() time.Duration { return tick }}
 			speeds := 0.0
 			for i := range 16 {
 				speed := 1 + 7*float64(i)/15

@@ -117,6 +117,10 @@ func workText(s *config.Work, key string) string {
 		return s.Strategy.From
 	case "cut":
 		return s.Strategy.Cut
+	case "speeds":
+		return s.Strategy.Speeds
+	case "links":
+		return s.Strategy.Links
 	}
 	return ""
 }

@@ -25,6 +25,7 @@ const (
 	partStep
 	partVerdict
 	partHolds
+	partOffer
 )
 
 // Append appends the encoded frame to dst. The frame must have passed [Frame.Check]: what a member
@@ -63,8 +64,8 @@ func (r *Reader) Read(data []byte) (*Frame, error) {
 	f := &r.frame
 	*f = Frame{}
 	switch data[1] {
-	case partDemand:
-		r.demand = Demand{}
+	case partDemand, partOffer:
+		r.demand = Demand{Offer: data[1] == partOffer}
 		f.Demand = &r.demand
 	case partParcel:
 		r.parcel = Parcel{Leases: emptied(r.parcel.Leases)}
@@ -111,6 +112,8 @@ func (f *Frame) form() byte {
 
 func (f *Frame) part() byte {
 	switch {
+	case f.Demand != nil && f.Demand.Offer:
+		return partOffer
 	case f.Demand != nil:
 		return partDemand
 	case f.Parcel != nil:

@@ -14,6 +14,7 @@ func frames() []workcore.Frame {
 	task := workcore.Task{ID: "a/2", Func: "f", Body: []byte{0, 1, 255}, Weight: 2.5}
 	list := []workcore.Frame{
 		{Demand: &workcore.Demand{Number: 7, Tasks: 3}},
+		{Demand: &workcore.Demand{Number: 8, Tasks: 4, Offer: true}},
 		{Parcel: &workcore.Parcel{Demand: 1 << 60}},
 		{Parcel: &workcore.Parcel{Demand: 9, Leases: []workcore.Parted{
 			{Account: workcore.Peer{Name: "c", Life: 5}, Lease: workcore.Lease{Task: task, On: 4, Key: -1.5, Try: 2}},

@@ -43,7 +43,8 @@
 //
 // Members send each other a [Frame]. Each may be lost, doubled, late and out of order:
 //
-//   - A [Demand] without an answer counts as refused after a time.
+//   - A [Demand] without an answer counts as refused after a time. So does one that offers tasks: the
+//     other member asks for them, or refuses.
 //   - A [Parcel] counts only while its demand is open. If it is lost, the [Holds] of its receiver do
 //     not list its leases, and the account puts the tasks again.
 //   - A [Step] is sent again until a [Verdict] arrives. A record that counted on the way is stale then,

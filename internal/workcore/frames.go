@@ -48,10 +48,11 @@ func (f Frame) Kept() Frame {
 	return f
 }
 
-// Demand asks a member for work.
+// Demand asks a member for work, or offers it some.
 type Demand struct {
 	Number uint64 // rises from demand to demand of a member, from 1
 	Tasks  int    // the most that are wanted; 0: as the receiver decides
+	Offer  bool   // the sender has Tasks to give: the receiver asks for them, or refuses with an empty parcel
 }
 
 // Parcel answers a demand. It need not come from the member that was asked: a part of a bag comes

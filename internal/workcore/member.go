@@ -54,6 +54,8 @@ type peer struct {
 	number   uint64 // of its last Holds
 	served   uint64 // the number of its last demand
 	demand   uint64 // of this member's open demand to it; 0: none
+	offers   bool   // that demand is an offer
+	offered  uint64 // the number of its offer, until the strategy has looked; 0: none
 	deadline clocksync.Instant
 }
 
@@ -292,6 +294,13 @@ func (m *Member) takeFrame(now clocksync.Instant, i int, f *Frame, out *Output) 
 	case f.Demand != nil:
 		if f.Demand.Number > p.served { // Else it is a copy, or one that was given up.
 			p.served = f.Demand.Number
+			if f.Demand.Offer {
+				m.takeOffer(p, f.Demand)
+				return
+			}
+			if p.offers {
+				m.settleDemand(now, p.demand, true)
+			}
 			m.answer(now, p, f.Demand, out)
 		}
 	case f.Parcel != nil:
@@ -356,7 +365,7 @@ func (m *Member) settleDemand(now clocksync.Instant, number uint64, given bool) 
 		return false
 	}
 	p := &m.peers[i]
-	if p.demand = 0; p.place >= 0 {
+	if p.demand, p.offers = 0, false; p.place >= 0 {
 		n := &m.view.Neighbours[p.place]
 		n.Pending, n.Answered = false, now
 		if n.Refusals++; given {
@@ -398,6 +407,30 @@ func (m *Member) answer(now clocksync.Instant, p *peer, d *Demand, out *Output) 
 		m.passed = append(m.passed, passed{l.Account, Held{ID: l.Lease.Task.ID, On: l.Lease.On, Passed: true}, p.Peer, now.Add(m.opts.Patience)})
 	}
 	m.waiting = slices.Delete(m.waiting, 0, given)
+}
+
+// takeOffer shows an offer to the strategy.
+func (m *Member) takeOffer(p *peer, d *Demand) {
+	if p.offered = d.Number; p.place >= 0 {
+		m.view.Neighbours[p.place].Offers = d.Tasks
+	}
+}
+
+// refuseOffers refuses the offers that the strategy has seen and not taken: it sent no demand after the
+// one of that number.
+func (m *Member) refuseOffers(before uint64, out *Output) {
+	for i := range m.peers {
+		p := &m.peers[i]
+		if p.offered == 0 {
+			continue
+		}
+		if p.demand <= before || p.offers {
+			m.send(p.Peer, Frame{Parcel: &Parcel{Demand: p.offered}}, out)
+		}
+		if p.offered = 0; p.place >= 0 {
+			m.view.Neighbours[p.place].Offers = 0
+		}
+	}
 }
 
 // largest returns the slot with most items of those that may be asked for a part, or -1.
@@ -594,6 +627,9 @@ func (m *Member) takeStep(now clocksync.Instant, in *Input, out *Output) {
 	if s.demand > 0 && step.Demand == 0 && m.find(s.asker) >= 0 {
 		m.give(s.asker, s.demand, 0, nil, out)
 	}
+	if in.Kind == InDone {
+		m.view.Done++
+	}
 	account, place := s.Account, -1
 	s.demand, s.items = 0, in.Items
 	if s.recording = in.Kind == InYield; s.recording {
@@ -658,24 +694,28 @@ func (m *Member) refresh(now clocksync.Instant) {
 			}
 		}
 	}
-	v.Activity.Set(now, running, len(m.slots))
+	slots := len(m.slots)
+	if m.drains { // It asks for nothing, and offers what it has.
+		slots = 0
+	}
+	v.Activity.Set(now, running, slots)
 	v.Put = m.accounts.waiting()
 	v.Waiting = v.Put + len(m.waiting)
 }
 
 func (m *Member) sendDemands(now clocksync.Instant, out *Output) {
-	if m.refresh(now); m.drains {
-		m.look = clocksync.MaxInstant
-		return
-	}
+	defer m.refuseOffers(m.demand, out)
+	m.refresh(now)
 	m.demands, m.look = m.opts.Strategy.Look(now, &m.view, m.demands[:0])
 	for _, d := range m.demands {
 		i := slices.IndexFunc(m.peers, func(p peer) bool { return p.Name == d.Member })
-		if i < 0 || m.peers[i].place < 0 || m.peers[i].demand > 0 {
+		if i < 0 || m.peers[i].place < 0 || m.peers[i].demand > 0 || m.drains && !d.Offer {
 			continue
 		}
 		room := MaxHeld - m.held()
-		if room < 1 { // It looks again once there is room, at the latest when it tells no more of what it passed on.
+		if d.Offer {
+			room = d.Tasks
+		} else if room < 1 { // It looks again once there is room, at the latest when it tells no more of what it passed on.
 			if m.look = clocksync.MaxInstant; len(m.passed) > 0 {
 				m.look = m.passed[0].until
 			}
@@ -683,11 +723,13 @@ func (m *Member) sendDemands(now clocksync.Instant, out *Output) {
 		}
 		if d.Tasks > 0 {
 			room = min(room, d.Tasks)
+		} else if d.Offer {
+			continue
 		}
 		m.demand++
-		m.peers[i].demand, m.peers[i].deadline = m.demand, now.Add(m.opts.Patience)
+		m.peers[i].demand, m.peers[i].offers, m.peers[i].deadline = m.demand, d.Offer, now.Add(m.opts.Patience)
 		m.view.Neighbours[m.peers[i].place].Pending = true
-		m.send(m.peers[i].Peer, Frame{Demand: &Demand{m.demand, room}}, out)
+		m.send(m.peers[i].Peer, Frame{Demand: &Demand{m.demand, room, d.Offer}}, out)
 	}
 }
 

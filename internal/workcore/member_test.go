@@ -699,6 +699,37 @@ func TestSpaces(t *testing.T) {
 	}
 }
 
+// TestOffers: the same with strategies that offer tasks to each other.
+func TestOffers(t *testing.T) {
+	for _, kind := range offering {
+		moves := 0
+		for seed := range uint64(testcount.Of(t, "WORK", 200)) / 5 { //nolint:gosec // Above 0.
+			w := newSpace(seed)
+			w.strategy = func() local.Local {
+				c := local.Config{Kind: kind}
+				if kind == local.Links {
+					c.Links = "n0(u=(L<1),o=(L>=3))[1/2]#n1(u=(L<1))[1/2], n1(o=(L>=2))[1/2]#n2, n2(o=(L>=2))[1/2]#n3(o=(L>=2))[1], n3(o=(L>=4))[1/2]#n0"
+				}
+				l, err := local.New(c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return l
+			}
+			w.live()
+			if len(w.faults) > 0 {
+				t.Fatalf("%s, seed %d: %s", kind, seed, strings.Join(w.faults, "\n"))
+			}
+			moves += w.moves
+		}
+		if moves < 100 {
+			t.Errorf("%s: %d parcels: too little was tried", kind, moves)
+		}
+	}
+}
+
+var offering = []string{local.Sender, local.Diffusion, local.Links, local.Tree}
+
 // greedy asks always and gives whatever waits.
 type greedy struct{}
 

@@ -1,6 +1,7 @@
 package worksim
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -227,8 +228,88 @@ func TestRefused(t *testing.T) {
 		"{kin: chunk}":             "--strategy:1:2: kin: unknown key \"kin\"",
 		"chunk":                    "expected a map",
 	} {
-		if err := s.Strategy("--strategy", text); err == nil || !strings.Contains(err.Error(), want) || s.Work.Strategy != before {
+		if err := s.Strategy("--strategy", text); err == nil || !strings.Contains(err.Error(), want) || !reflect.DeepEqual(s.Work.Strategy, before) {
 			t.Errorf("%s: %v", text, err)
 		}
+	}
+}
+
+// TestStrategies: how near each strategy comes to the bound on 16 nodes of unequal speeds, and that every task is
+// done once where nodes die and frames are lost.
+func TestStrategies(t *testing.T) {
+	for _, c := range []struct {
+		strategy string
+		least    float64
+	}{
+		{"{kind: sender}", 0.9},
+		{"{kind: diffusion}", 0.9},
+		{"{kind: tree}", 0.9},
+	} {
+		s := load(t, "farm16.yaml")
+		if err := s.Strategy("s", c.strategy); err != nil {
+			t.Fatal(err)
+		}
+		r := mustRun(t, s)
+		if t.Logf("%s: %.4f, %d parcels, %d messages", c.strategy, r.Efficiency, r.Parcels, r.Messages); r.Efficiency < c.least {
+			t.Errorf("%s: an efficiency of %.4f, and at least %v is wanted", c.strategy, r.Efficiency, c.least)
+		}
+		s = parse(t, troubled)
+		if err := s.Strategy("s", c.strategy); err != nil {
+			t.Fatal(err)
+		}
+		mustRun(t, s)
+	}
+}
+
+// TestDiffusion: on a hypercube of 128 nodes that put 100 tasks each, of unequal weights, and on the other
+// topologies.
+func TestDiffusion(t *testing.T) {
+	for topology, least := range map[string]float64{"hypercube": 0.95, "torus": 0.9, "mesh": 0.9, "tree": 0.8} {
+		s := parse(t, `
+nodes: 128
+work: {slots: 1, topology: `+topology+`, strategy: {kind: diffusion}}
+tasks: [{put: {node: 0}, count: 12800, weight: {uniform: [0.005, 0.025]}}]`)
+		r := mustRun(t, s)
+		if t.Logf("%s: %.4f, %d tasks moved, %d messages", topology, r.Efficiency, r.Moved, r.Messages); r.Efficiency < least {
+			t.Errorf("%s: an efficiency of %.4f, and at least %v is wanted", topology, r.Efficiency, least)
+		}
+	}
+}
+
+// TestLinks: the ring of CORD's example, from one node that puts all tasks, and with nodes that die and frames
+// that are lost.
+func TestLinks(t *testing.T) {
+	const ring = `{kind: links, links: "n0001(o=(L>=10))[1/2]#n0002, n0002(o=(L>=20))[1/3]#n0003, n0003(o=(L>=10))[1/4]#n0001"}`
+	s := parse(t, "nodes: 3\nwork: {slots: 1, strategy: "+ring+"}\ntasks: [{count: 300, weight: 0.1}]")
+	if r := mustRun(t, s); r.Efficiency < 0.9 {
+		t.Errorf("an efficiency of %.4f", r.Efficiency)
+	}
+	s = parse(t, troubled)
+	if err := s.Strategy("s", ring); err != nil {
+		t.Fatal(err)
+	}
+	mustRun(t, s)
+}
+
+// TestTree: the cluster tree on 16 nodes of speeds from 1 to 8, which it knows.
+func TestTree(t *testing.T) {
+	var nodes, speeds []string
+	for i := range 16 {
+		speed := math.Pow(8, float64(i)/15)
+		nodes = append(nodes, fmt.Sprintf("{speed: %.4f}", speed))
+		speeds = append(speeds, fmt.Sprintf("n%04d: %.4f", i+1, speed))
+	}
+	s := parse(t, "nodes: ["+strings.Join(nodes, ", ")+"]\nwork: {slots: 1, strategy: {kind: tree, speeds: \""+strings.Join(speeds, ", ")+
+		"\"}}\ntasks: [{count: 800, weight: {uniform: [0.1, 2]}}]")
+	r := mustRun(t, s)
+	if t.Logf("%.4f, %d parcels, %d tasks moved", r.Efficiency, r.Parcels, r.Moved); r.Efficiency < 0.93 || r.Parcels > 60 {
+		t.Errorf("an efficiency of %.4f with %d parcels", r.Efficiency, r.Parcels)
+	}
+	if err := s.Strategy("s", "{kind: receiver}"); err != nil {
+		t.Fatal(err)
+	}
+	other := mustRun(t, s)
+	if t.Logf("receiver: %.4f, %d parcels", other.Efficiency, other.Parcels); other.Parcels < r.Parcels {
+		t.Errorf("the receiver sends %d parcels, the tree %d", other.Parcels, r.Parcels)
 	}
 }

@@ -3,9 +3,9 @@ package worksim
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/gopegasus/pegasus/balance/local"
 )
@@ -79,29 +79,23 @@ func rounded(x float64) float64 { return math.Round(x*1e6) / 1e6 }
 
 // StrategyText is a strategy as it stands in a configuration, with its defaults.
 func StrategyText(c local.Config) string {
-	c = c.WithDefaults()
-	parts := []string{"kind: " + c.Kind, "below: " + quoted(c.Below)}
-	if c.From != "" {
-		parts = append(parts, "from: "+quoted(c.From))
-	}
-	for _, d := range []struct {
-		key   string
-		value time.Duration
-	}{{"again", c.Again}, {"longest", c.Longest}} {
-		parts = append(parts, fmt.Sprintf("%s: %v", d.key, d.value))
-	}
-	if c.Share > 0 {
-		parts = append(parts, fmt.Sprintf("share: %v", c.Share))
-	}
-	if c.Cut != "" {
-		parts = append(parts, "cut: "+quoted(c.Cut))
+	var parts []string
+	for f, v := range reflect.ValueOf(c.WithDefaults()).Fields() {
+		if v.IsZero() {
+			continue
+		}
+		text := fmt.Sprint(v.Interface())
+		if f.Type.Kind() == reflect.String {
+			text = quoted(text)
+		}
+		parts = append(parts, f.Tag.Get("yaml")+": "+text)
 	}
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
 // quoted quotes what has a comma, which ends a value in braces.
 func quoted(text string) string {
-	if strings.Contains(text, ",") {
+	if strings.ContainsAny(text, ",#[:") {
 		return fmt.Sprintf("%q", text)
 	}
 	return text
