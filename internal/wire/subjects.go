@@ -34,12 +34,12 @@ func isToken(s string) bool {
 }
 
 // multiplexerPrefix begins the names of multiplexers that have one of their own. The dot
-// keeps them apart from members, and puts their subjects below one that a server can permit
-// as st.p.*.
+// keeps them apart from members.
 const multiplexerPrefix = "p."
 
-// MultiplexerName makes a token the name of a multiplexer.
-func MultiplexerName(token string) string { return multiplexerPrefix + token }
+// MultiplexerName is the name of a multiplexer whose first member is given: p.<member>.<random>. The server
+// can permit st.p.MEMBER.* to the user that has the member, so no other user speaks or listens there.
+func MultiplexerName(member, random string) string { return multiplexerPrefix + member + "." + random }
 
 // CheckSender refuses what is neither the name of a member nor of a multiplexer.
 func CheckSender(what, s string) error {
@@ -49,7 +49,13 @@ func CheckSender(what, s string) error {
 	return CheckToken(what, s)
 }
 
-func isSender(s string) bool { return isToken(strings.TrimPrefix(s, multiplexerPrefix)) }
+func isSender(s string) bool {
+	rest, multiplexer := strings.CutPrefix(s, multiplexerPrefix)
+	if member, random, two := strings.Cut(rest, "."); multiplexer && two {
+		return isToken(member) && isToken(random)
+	}
+	return isToken(rest) // A member, a node, or p.<random> of a multiplexer of the release before.
+}
 
 // Subjects makes and reads the subjects of one group:
 //

@@ -65,6 +65,11 @@ func TestSubjectsNameTheirSender(t *testing.T) {
 		if got, ok := s.ParseData(s.Data(member)); !ok || got != member {
 			t.Fatalf("ParseData = %q, %v, want %q", got, ok, member)
 		}
+		for _, name := range []string{wire.MultiplexerName(member, "x7"), "p." + member} { // The second is of the release before.
+			if got, ok := s.ParseState(s.State(name)); !ok || got != name {
+				t.Fatalf("ParseState = %q, %v, want %q", got, ok, name)
+			}
+		}
 		to, from, ok := s.ParseAck(s.Ack(synchronizer, member))
 		if !ok || to != synchronizer || from != member {
 			t.Fatalf("ParseAck = %q, %q, %v, want %q, %q", to, from, ok, synchronizer, member)
@@ -89,6 +94,7 @@ func TestForeignSubjectsNameNobody(t *testing.T) {
 	s := wire.Subjects{Tenant: "default", Group: "workers"}
 	for _, subject := range []string{
 		"", "pegasus.v1.default.workers.st.", "pegasus.v1.default.workers.st.*", "pegasus.v1.default.workers.st.a.b",
+		"pegasus.v1.default.workers.st.p.a.b.c", "pegasus.v1.default.workers.st.p.a.", "pegasus.v1.default.workers.st.p..b", "pegasus.v1.default.workers.st.p.",
 		"pegasus.v2.default.workers.st.a", "pegasus.v1.default.others.st.a", "pegasus.v1.default.workers.pr.a",
 		"pegasus.v1.default.workers.ak.g", "pegasus.v1.default.workers.ak.g.a.b", "pegasus.v1.default.workers.ak..a",
 	} {
