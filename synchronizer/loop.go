@@ -408,8 +408,8 @@ func (l *loop) reject(reason monitor.RejectReason, from string, err error) {
 	l.tell(r)
 }
 
-func (l *loop) logRejected(r monitor.Rejection) {
-	l.opt.Logger.Warn("refused", telemetry.ClassKey, r.Reason.String(), "from", r.From, "reason", r.Detail)
+func (s *Synchronizer) logRejected(r monitor.Rejection) {
+	s.opt.Logger.Warn("refused", telemetry.ClassKey, r.Reason.String(), "from", r.From, "reason", r.Detail)
 }
 
 func (l *loop) step(now clocksync.Instant) {

@@ -57,6 +57,7 @@ type Input struct {
 	// Timeline is that of the reference clock by now.
 	Timeline clocksync.Timeline
 	Level    *plan.Level // of InLevel: kept
+	Person   string      // of InLevel: who has asked for it, as the subject proves; for the journal alone
 	Body     *plan.Body  // of InBody
 	Reason   string      // of InCancel, for people
 	Restart  *Options    // of InRestart: of the new life, in a larger term

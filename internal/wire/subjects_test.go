@@ -20,7 +20,7 @@ func TestSubjects(t *testing.T) {
 		s.PingAll():          "pegasus.v1.default.workers.pg.*",
 		s.Data("w1"):         "pegasus.v1.default.workers.dt.w1",
 		s.DataAll():          "pegasus.v1.default.workers.dt.*",
-		s.Work("w1"):         "pegasus.v1.default.workers.wk.w1",
+		s.Work("w1", "w2"):   "pegasus.v1.default.workers.wk.w1.w2",
 		s.WorkAsk():          "pegasus.v1.default.workers.ws",
 		s.WorkTold("w1"):     "pegasus.v1.default.workers.wa.w1",
 		s.Announce():         "pegasus.v1.default.workers.sga",
@@ -42,11 +42,14 @@ func TestSubjects(t *testing.T) {
 
 func TestSubjectsNameTheVerb(t *testing.T) {
 	s := wire.Subjects{Tenant: "default", Group: "workers"}
-	if v, ok := s.ParseAsk("gsync", s.Ask("gsync", wire.VerbWatch)); !ok || v != wire.VerbWatch {
-		t.Errorf("got %q, %t", v, ok)
+	if v, person, ok := s.ParseAsk("gsync", s.Ask("gsync", wire.VerbWatch)); !ok || v != wire.VerbWatch || person != "" {
+		t.Errorf("got %q of %q, %t", v, person, ok)
 	}
-	for _, subject := range []string{"", s.Control("gsync"), s.Ask("gsync", ""), s.AskAll("gsync"), s.Ask("other", "why"), s.Ask("gsync", "why.x")} {
-		if v, ok := s.ParseAsk("gsync", subject); ok {
+	if v, person, ok := s.ParseAsk("gsync", s.AskBy("gsync", wire.VerbSet, "vic")); !ok || v != wire.VerbSet || person != "vic" {
+		t.Errorf("got %q of %q, %t", v, person, ok)
+	}
+	for _, subject := range []string{"", s.Control("gsync"), s.Ask("gsync", ""), s.AskAll("gsync"), s.Ask("other", "why"), s.Ask("gsync", "why.x"), s.Ask("gsync", "set.a.b"), s.Ask("gsync", "set.")} {
+		if v, _, ok := s.ParseAsk("gsync", subject); ok {
 			t.Errorf("ParseAsk(%q) = %q", subject, v)
 		}
 	}
