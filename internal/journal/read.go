@@ -216,8 +216,8 @@ type journalLine struct {
 	More bool               `json:"more"`
 	From string             `json:"from"`
 	// Group is that of From, if it is another one.
-	Group string `json:"group"`
-	By    string `json:"by"` // the multiplexer that has brought it
+	Group  string `json:"group"`
+	By     string `json:"by"`     // the multiplexer that has brought it
 	Person string `json:"person"` // who has asked for a config
 	// Reached is the input's, 0 if it is no news.
 	Reached clocksync.Instant `json:"reached"`
