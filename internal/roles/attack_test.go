@@ -21,7 +21,7 @@ func TestAttacks(t *testing.T) {
 		"gsync": {Role: roles.Synchronizer, Synchronizer: "gsync", Group: "g"},
 		"w1":    {Role: roles.Member, Members: []string{"w1", "w2"}, Group: "g"},
 		"thief": {Role: roles.Member, Members: []string{"w3"}, Group: "g"},
-		"node":  {Role: roles.Node, Processors: 2, Group: "g"},
+		"node":  {Role: roles.Node, Members: []string{"n"}, Processors: 2, Group: "g"},
 		"vic":   {Role: roles.Viewer, Group: "g"},
 		"op":    {Role: roles.Operator, Group: "g"},
 	})
@@ -44,8 +44,8 @@ func TestAttacks(t *testing.T) {
 			},
 		},
 		"node": {
-			[]string{p + "sg.w1", p + "pr." + s.users["node"].name + "-0.x", p + "dt.*"},
-			[]string{p + "st.w1", p + "st." + s.users["node"].name + "-2", p + "dt.w1", p + "st.p." + s.users["node"].name + ".x"},
+			[]string{p + "sg.w1", p + "pr.n-0.x", p + "dt.*"},
+			[]string{p + "st.w1", p + "st.n-2", p + "dt.w1", p + "st.p.n.x"},
 		},
 		"vic": {
 			[]string{p + "st.>", p + "sg.w1", p + "jn.gsync.all", "_INBOX." + op + ".>"},

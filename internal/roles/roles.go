@@ -22,7 +22,7 @@ const (
 )
 
 // entry are the subjects of one role, in the notation of the documentation: T stands for pegasus.v1.TENANT.,
-// P for pegasus.v1.TENANT.GROUP., N for the name of the user, M for each member, I for each processor of a node, S
+// P for pegasus.v1.TENANT.GROUP., N for the name of the user, M for each member or the node, I for each processor of the node, S
 // for the synchronizer and G for pegasus.v1.TENANT. and each other group to which its signals go.
 type entry struct {
 	role               Role
@@ -38,8 +38,8 @@ var table = []entry{ //nolint:gochecknoglobals // Constant.
 	},
 	{
 		Node,
-		[]string{"P st.N", "P st.I", "P ak.*.I", "P dt.I", "P pg.I"},
-		[]string{"P pr.N", "P sg.N", "P sga", "_INBOX.N.>"},
+		[]string{"P st.M", "P st.I", "P ak.*.I", "P dt.I", "P pg.I"},
+		[]string{"P pr.M", "P sg.M", "P sga", "_INBOX.N.>"},
 	},
 	{
 		Synchronizer,
@@ -66,7 +66,7 @@ type User struct {
 	Role          Role
 	Name          string // in the credential: of a JWT, the public key of an nkey, or the user
 	Tenant, Group string
-	Members       []string // of a member; none: it is called as the user
+	Members       []string // of a member, or the node; none: it is called as the user
 	Processors    int      // of a node
 	Synchronizer  string   // empty: it is called as the user
 	Others        []string // groups to which the signals of a synchronizer go
@@ -94,7 +94,7 @@ func (u User) Permissions() (p Permissions, err error) {
 	if i < 0 {
 		return p, fmt.Errorf("role %q: use one of %s", u.Role, strings.Join(Names(), ", "))
 	}
-	if len(u.Members) == 0 && u.Role == Member {
+	if len(u.Members) == 0 && (u.Role == Member || u.Role == Node) {
 		u.Members = []string{u.Name}
 	}
 	if u.Synchronizer == "" {
@@ -108,8 +108,10 @@ func (u User) Permissions() (p Permissions, err error) {
 
 func (u *User) check() error {
 	switch {
-	case len(u.Members) > 0 && u.Role != Member:
+	case len(u.Members) > 0 && u.Role != Member && u.Role != Node:
 		return fmt.Errorf("role %q: members belong to the role %s: leave them out", u.Role, Member)
+	case len(u.Members) > 1 && u.Role == Node:
+		return fmt.Errorf("node %q: a user is one node: give it one name", u.Name)
 	case u.Processors != 0 && u.Role != Node:
 		return fmt.Errorf("role %q: processors belong to the role %s: leave them out", u.Role, Node)
 	case u.Role == Node && (u.Processors < 1 || u.Processors > maxProcessors):
@@ -126,6 +128,9 @@ func (u *User) check() error {
 		}
 	}
 	for _, m := range u.Members {
+		if u.Role == Node {
+			break
+		}
 		if of, number := m[:max(strings.LastIndexByte(m, '-'), 0)], m[strings.LastIndexByte(m, '-')+1:]; of != "" && number != "" && strings.Trim(number, "0123456789") == "" {
 			return fmt.Errorf("member %q: it could be taken for processor %s of a node %q: give it a name that does not end in - and digits", m, number, of)
 		}
@@ -178,7 +183,7 @@ func (u *User) tails(entry string) (all []string) {
 		names = []string{u.Synchronizer}
 	case "I":
 		for i := range u.Processors {
-			names = append(names, fmt.Sprintf("%s-%d", u.Name, i))
+			names = append(names, fmt.Sprintf("%s-%d", u.Members[0], i))
 		}
 	}
 	for _, name := range names {
