@@ -63,9 +63,9 @@ var table = []entry{ //nolint:gochecknoglobals // Constant.
 
 // User is a user of the server.
 type User struct {
-	Role          Role
+	Role          Role   // what for
 	Name          string // in the credential: of a JWT, the public key of an nkey, or the user
-	Tenant, Group string
+	Tenant, Group string // where
 	Members       []string // of a member, or the node; none: it is called as the user
 	Processors    int      // of a node
 	Synchronizer  string   // empty: it is called as the user
@@ -77,7 +77,7 @@ const maxProcessors = 1024
 
 // Permissions are the subjects that a user may use, and no others.
 type Permissions struct {
-	Publish, Subscribe []string
+	Publish, Subscribe []string // with wildcards
 }
 
 // Names are the roles.
@@ -169,7 +169,7 @@ func (u *User) fill(entries []string) (subjects []string) {
 // tails are an entry with each of the names that one of its tokens stands for.
 func (u *User) tails(entry string) (all []string) {
 	tokens := strings.Split(entry, ".")
-	i := slices.IndexFunc(tokens, func(t string) bool { return len(t) == 1 && strings.Contains("MNIS", t) })
+	i := slices.IndexFunc(tokens, func(t string) bool { return slices.Contains([]string{"M", "N", "I", "S"}, t) })
 	if i < 0 {
 		return []string{entry}
 	}
