@@ -2,6 +2,7 @@ package roles_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/gopegasus/pegasus/agent"
@@ -44,7 +45,7 @@ program:
   name: once
   processors: {p: {count: 2}}
   blocks:
-    both: {group: parts, input: int, output: int}
+    both: {group: parts, input: int, output: string}
   body: {par: {do: both, on: p, input: 3}, times: 2}
 `
 
@@ -196,8 +197,8 @@ func (s *secured) node(t *testing.T) {
 		}
 	}})
 	n, err := agent.JoinNode(t.Context(), s.url, agent.NodeConfig{Group: "parts", Name: "n", Processors: 2, SeparateClock: true, NATS: s.options(t, "node")},
-		agent.Block("both", func(_ context.Context, r *agent.Run, n int) (int, error) {
-			return n, r.Set(struct{ Error float64 }{0})
+		agent.Block("both", func(_ context.Context, r *agent.Run, _ int) (string, error) {
+			return strings.Repeat("x", 100_000), r.Set(struct{ Error float64 }{0})
 		}))
 	check(t, err)
 	t.Cleanup(func() { _ = n.Close() })

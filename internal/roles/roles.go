@@ -63,9 +63,9 @@ var table = []entry{ //nolint:gochecknoglobals // Constant.
 
 // User is a user of the server.
 type User struct {
-	Role          Role   // what for
-	Name          string // in the credential: of a JWT, the public key of an nkey, or the user
-	Tenant, Group string // where
+	Role          Role     // what for
+	Name          string   // in the credential: of a JWT, the public key of an nkey, or the user
+	Tenant, Group string   // where
 	Members       []string // of a member, or the node; none: it is called as the user
 	Processors    int      // of a node
 	Synchronizer  string   // empty: it is called as the user
