@@ -50,9 +50,9 @@
 //   - The members of one group in a process share a connection, unless [OwnConn] is given:
 //     one message has what all of them have to say, and one stamp shows that all their
 //     states still hold. Their names differ ([ErrNameTaken]). On a server with permissions
-//     they also need to publish on pegasus.v1.TENANT.GROUP.st.p.* and to subscribe to pr.p.*
-//     and sg.p.* there, else each of them sends for itself; docs/operations.md has a whole
-//     list.
+//     they also need to publish on pegasus.v1.TENANT.GROUP.st.p.MEMBER.* and to subscribe to
+//     pr.p.MEMBER.* and sg.p.MEMBER.* there, else each of them sends for itself;
+//     docs/operations.md has a whole list.
 //   - A struct type is a state if its exported fields are the fields of the
 //     declared state: named as in Go with a lower first letter, or as a tag
 //     `pegasus:"name"` says; `pegasus:"-"` leaves one out. Types are bool, the

@@ -173,7 +173,10 @@ func (k linkOf) Now() clocksync.Instant {
 func (k linkOf) Log() *slog.Logger { return k.m.log }
 
 // Subject implements [link.Link].
-func (k linkOf) Subject(member string) string { return k.m.subjects.Work(member) }
+func (k linkOf) Subject(member string) string { return k.m.subjects.Work(member, k.m.cfg.Name) }
+
+// Own implements [link.Link].
+func (k linkOf) Own() string { return k.m.subjects.Work(k.m.cfg.Name, "*") }
 
 // Group implements [link.Link].
 func (k linkOf) Group() (tenant, group string) { return k.m.subjects.Tenant, k.m.cfg.Group }
@@ -225,8 +228,8 @@ func (k linkOf) Connect(ctx context.Context) (link.Conn, error) {
 type workConn struct{ *bus.Bus }
 
 // Subscribe implements [link.Conn].
-func (c workConn) Subscribe(subject string, handle func(data []byte)) error {
-	return c.Bus.Subscribe(subject, bus.Limits{}, func(m bus.Message) { handle(m.Data) })
+func (c workConn) Subscribe(subject string, handle func(subject string, data []byte)) error {
+	return c.Bus.Subscribe(subject, bus.Limits{}, func(m bus.Message) { handle(m.Subject, m.Data) })
 }
 
 // Publish implements [link.Conn].

@@ -448,12 +448,12 @@ func TestConnect(t *testing.T) {
 		c, err := k.Connect(t.Context())
 		check(t, err)
 		got := make(chan string, 1)
-		check(t, c.Subscribe(k.Subject("m"), func(data []byte) { got <- string(data) }))
+		check(t, c.Subscribe(k.Own(), func(subject string, data []byte) { got <- subject + " " + string(data) }))
 		check(t, c.Flush(t.Context()))
 		d, err := k.Connect(t.Context())
 		check(t, err)
-		check(t, d.Publish("pegasus.v1.default.g.wk.m", []byte("hello")))
-		if text := <-got; text != "hello" {
+		check(t, d.Publish(k.Subject("m"), []byte("hello")))
+		if text := <-got; text != "pegasus.v1.default.g.wk.m.m hello" {
 			t.Errorf("it got %q", text)
 		}
 		check(t, c.Close())

@@ -149,12 +149,16 @@ func (c *multiplexer) christen(ctx context.Context) error {
 	c.christening.Lock()
 	defer c.christening.Unlock()
 	c.mu.Lock()
-	done := c.name != "" || c.refused
+	done := c.name != "" || c.refused || len(c.members) == 0
+	var first string
+	if !done {
+		first = c.members[0].cfg.Name
+	}
 	c.mu.Unlock()
 	if done {
 		return nil
 	}
-	name := wire.MultiplexerName(strings.ToLower(rand.Text()[:16]))
+	name := wire.MultiplexerName(first, strings.ToLower(rand.Text()[:16]))
 	if err := c.subscribe(ctx, name); err != nil {
 		return err
 	}
@@ -221,7 +225,7 @@ func (c *multiplexer) complained(err error) {
 }
 
 func (c *multiplexer) notPermitted(err error) {
-	c.log.Warn("the server does not permit that one subject is used for all members of this process, so each sends for itself; permit pegasus.v1.TENANT.GROUP.{st,pr,sg}.p.* for that",
+	c.log.Warn("the server does not permit that one subject is used for all members of this process, so each sends for itself; permit pegasus.v1.TENANT.GROUP.{st,pr,sg}.p.MEMBER.* for that",
 		"group", c.subjects.Group, "error", err)
 }
 

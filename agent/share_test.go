@@ -420,11 +420,11 @@ func TestNotPermittedToSpeak(t *testing.T) {
 	})
 	t.Run("to hear", func(t *testing.T) {
 		t.Parallel()
-		notPermitted(t, false, "pegasus.v1.default.g.st.*", "pegasus.v1.default.g.st.p.*")
+		notPermitted(t, false, "pegasus.v1.default.g.st.*", "pegasus.v1.default.g.st.p.a.*")
 	})
 	t.Run("to hear on a connection that is given", func(t *testing.T) {
 		t.Parallel()
-		notPermitted(t, true, "pegasus.v1.default.g.st.*", "pegasus.v1.default.g.st.p.*")
+		notPermitted(t, true, "pegasus.v1.default.g.st.*", "pegasus.v1.default.g.st.p.a.*")
 	})
 }
 
@@ -482,7 +482,7 @@ func notPermitted(t *testing.T, given bool, publish ...string) {
 	}))
 	tell(t, a, 3)
 	testwait.Until(t, "a later state", g.is(func() bool { return g.told["a"] == 3 }))
-	const want = "so each sends for itself; permit pegasus.v1.TENANT.GROUP.{st,pr,sg}.p.* for that"
+	const want = "so each sends for itself; permit pegasus.v1.TENANT.GROUP.{st,pr,sg}.p.MEMBER.* for that"
 	testwait.Until(t, "the log line", func() bool { return strings.Contains(log.String(), want) })
 }
 

@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
 )
 
 // Options are those for nats.Connect. All files are read, so that a fault is told before
@@ -34,8 +38,8 @@ func (s *Server) Options() ([]nats.Option, error) {
 		}
 		who = append(who, nats.ClientCert(s.cert.text, s.key.text))
 	}
-	if s.inboxPrefix != "" {
-		who = append(who, nats.CustomInboxPrefix(s.inboxPrefix))
+	if prefix := s.inbox(); prefix != "" {
+		who = append(who, nats.CustomInboxPrefix(prefix))
 	}
 	if s.tlsFirst {
 		who = append(who, nats.TLSHandshakeFirst())
@@ -83,6 +87,65 @@ func (s *Server) identify() ([]nats.Option, error) {
 		return []nats.Option{nats.UserJWTAndSeed(s.who.text, s.who.second)}, nil
 	}
 	return []nats.Option{}, nil
+}
+
+// Person is the name that the credential has in permissions: that in a JWT, the public key of an nkey, or the user.
+// It is empty without one, if a file cannot be read, and for a name that cannot be one token of a subject.
+func (s *Server) Person() string {
+	name := ""
+	switch s.who.kind {
+	case "creds", "nkey":
+		text, _ := readFile(s.who.text) // Options says what is wrong with it.
+		if s.who.kind == "creds" {
+			name, _ = nkeys.ParseDecoratedJWT(text)
+			name = nameOf(name)
+		} else if pair, err := nkeys.ParseDecoratedNKey(text); err == nil {
+			name, _ = pair.PublicKey() // It has one.
+		}
+	case "user_jwt":
+		name = nameOf(s.who.text)
+	case "user", "user and password file":
+		name = s.who.text
+	case "url":
+		first, _, _ := strings.Cut(s.URL, ",")
+		if u, err := url.Parse(first); err == nil {
+			if _, user := u.User.Password(); user { // Else it is a token.
+				name = u.User.Username()
+			}
+		}
+	}
+	if strings.Trim(name, tokenBytes) != "" || len(name) > maxToken {
+		return ""
+	}
+	return name
+}
+
+// What a token of a subject has in Pegasus.
+const (
+	tokenBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+	maxToken   = 64
+)
+
+// nameOf is the name in a JWT.
+func nameOf(token string) string {
+	_, rest, _ := strings.Cut(token, ".")
+	claims, _, _ := strings.Cut(rest, ".")
+	var is struct{ Name string }
+	if text, err := base64.RawURLEncoding.DecodeString(claims); err != nil || json.Unmarshal(text, &is) != nil {
+		return "" // The server will say what is wrong.
+	}
+	return is.Name
+}
+
+// inbox is the prefix of the subjects on which answers come. That of a context overrides the one of the
+// credential: _INBOX.<Person>, so that permissions can keep others from listening. Empty: that of nats.go.
+func (s *Server) inbox() string {
+	if s.inboxPrefix.text == "" {
+		if person := s.Person(); person != "" {
+			return nats.InboxPrefix + person
+		}
+	}
+	return s.inboxPrefix.text
 }
 
 // readLine returns the first line of a file.

@@ -147,7 +147,7 @@ type Server struct {
 
 	who           identity
 	ca, cert, key value
-	inboxPrefix   string
+	inboxPrefix   value
 	tlsFirst      bool
 }
 
@@ -183,7 +183,10 @@ func (s Settings) resolve(environment Settings) (server Server, err error) {
 		if places[2], server.tlsFirst, err = readContext(c); err != nil {
 			return server, err
 		}
-		server.inboxPrefix = places[2]["inbox_prefix"].text
+		server.inboxPrefix = places[2]["inbox_prefix"]
+		if p := server.inboxPrefix; p.text != "" && !strings.HasPrefix(p.text+".", nats.InboxPrefix) {
+			return server, fmt.Errorf("%s: inbox_prefix is %q, and synchronizers answer no other subjects than those below _INBOX: give one that begins with %s", p.from, p.text, nats.InboxPrefix)
+		}
 	}
 	for _, l := range places {
 		if server.URL == "" {

@@ -19,7 +19,7 @@ const (
 	DefaultMaxPayload       = 64 << 10 // Bytes.
 	DefaultMaxPending       = 16 << 20 // Bytes.
 	DefaultWriteDeadline    = 2 * time.Second
-	DefaultMaxConnections   = 4096 // A connection costs about 70 kB.
+	DefaultMaxConnections   = 16_384 // A connection costs about 70 kB.
 	DefaultMaxSubscriptions = 1024
 )
 

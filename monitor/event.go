@@ -128,7 +128,7 @@ type Reload struct {
 // RejectReason says in one word why an input was refused, for counting.
 type RejectReason uint8
 
-// The reject reasons. RejectFrame, RejectVersion, RejectSchema and RejectSend are those of
+// The reject reasons. RejectFrame, RejectVersion, RejectSchema, RejectSend and RejectReply are those of
 // whoever decodes and encodes for a [Core].
 const (
 	RejectValue    RejectReason = iota // an expression of the configuration has no value where one is needed
@@ -144,6 +144,7 @@ const (
 	RejectReport                       // a value, or a stamp by itself
 	RejectOrder                        // a number or stamp that does not fit those before it
 	RejectTarget                       // nobody is known to whom a signal could go
+	RejectReply                        // a question whose answer would not go to an inbox
 	rejectReasons
 )
 
@@ -158,6 +159,6 @@ var RejectReasons = func() (all [rejectReasons]RejectReason) {
 // String gives the word of a reject reason in logs and metrics.
 func (r RejectReason) String() string {
 	return [...]string{
-		"value", "frame", "version", "schema", "send", "sender", "replaced", "full", "state", "timeline", "report", "order", "target", "none",
+		"value", "frame", "version", "schema", "send", "sender", "replaced", "full", "state", "timeline", "report", "order", "target", "reply", "none",
 	}[min(r, rejectReasons)]
 }

@@ -39,9 +39,7 @@ func (l *loop) body(it *item) {
 	if err == nil {
 		err = l.bus.Reply(*it.body, frame)
 	}
-	if err != nil {
-		l.opt.Logger.Debug("not answered", "member", it.member, "error", err)
-	}
+	l.replied(*it.body, err)
 }
 
 // decodeBody refuses a body that names another processor than its subject.

@@ -3,6 +3,7 @@ package synchronizer
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -168,7 +169,13 @@ func (s *Synchronizer) answerAll(ctx context.Context) {
 func (s *Synchronizer) answerOne(ctx context.Context, m bus.Message) (any, error) {
 	ctx, cancel := context.WithTimeout(ctx, questionTime)
 	defer cancel()
-	verb, _ := s.subjects.ParseAsk(s.name, m.Subject)
+	verb, person, _ := s.subjects.ParseAsk(s.name, m.Subject)
+	if verb.Changes() && person == "" {
+		return nil, fmt.Errorf("synchronizer %q: %s: the subject does not name who asks, as that of a command of a release before: use pegasus %s of this release", s.name, verb, verb)
+	}
+	if person == wire.Nobody {
+		person = ""
+	}
 	switch verb {
 	case wire.VerbStatus:
 		return s.Status(ctx)
@@ -178,9 +185,9 @@ func (s *Synchronizer) answerOne(ctx context.Context, m bus.Message) (any, error
 	case wire.VerbWhy:
 		return s.Why(ctx, string(m.Data))
 	case wire.VerbSet:
-		return s.answerSet(m)
+		return s.answerSet(m, person)
 	case wire.VerbReload:
-		return s.answerReload() //nolint:contextcheck // What it subscribes to outlives the question.
+		return s.answerReload(person) //nolint:contextcheck // What it subscribes to outlives the question.
 	}
 	return nil, fmt.Errorf("synchronizer %q knows no question %q: it may be older than the command that asks", s.name, verb)
 }
@@ -196,7 +203,20 @@ func (s *Synchronizer) reply(m bus.Message, answer any) {
 		part, rest, last = wire.AppendPart(nil, rest)
 		err = s.bus.Reply(m, part)
 	}
-	if err != nil {
+	s.replied(m, err)
+}
+
+// replied takes note of an answer that could not be sent. One that was asked for on a subject that is
+// no inbox is counted: whoever asks may be after the permissions of the synchronizer.
+func (s *Synchronizer) replied(m bus.Message, err error) {
+	switch {
+	case errors.Is(err, bus.ErrReply):
+		s.mu.Lock()
+		s.stats.Rejected++
+		s.tally.rejected[monitor.RejectReply]++
+		s.mu.Unlock()
+		s.logRejected(monitor.Rejection{From: m.Subject, Reason: monitor.RejectReply, Detail: err.Error()})
+	case err != nil:
 		s.opt.Logger.Debug("not answered", "subject", m.Subject, "error", err)
 	}
 }

@@ -119,7 +119,7 @@ func TestLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := make(chan string, 1)
-	if err := conn.Subscribe(kb.Subject("b"), func(data []byte) { got <- string(data) }); err != nil {
+	if err := conn.Subscribe(kb.Own(), func(_ string, data []byte) { got <- string(data) }); err != nil {
 		t.Fatal(err)
 	}
 	if err := conn.Flush(t.Context()); err != nil {

@@ -408,8 +408,8 @@ func (l *loop) reject(reason monitor.RejectReason, from string, err error) {
 	l.tell(r)
 }
 
-func (l *loop) logRejected(r monitor.Rejection) {
-	l.opt.Logger.Warn("refused", telemetry.ClassKey, r.Reason.String(), "from", r.From, "reason", r.Detail)
+func (s *Synchronizer) logRejected(r monitor.Rejection) {
+	s.opt.Logger.Warn("refused", telemetry.ClassKey, r.Reason.String(), "from", r.From, "reason", r.Detail)
 }
 
 func (l *loop) step(now clocksync.Instant) {
@@ -675,7 +675,7 @@ func (l *loop) countStep() {
 	}
 	l.behind = true
 	out, s, t := &l.output, &l.stats, &l.tally
-	if len(out.Probes)+len(out.Resends)+len(out.Rejected)+len(out.Verdicts)+len(out.Plans)+len(out.Fates)+len(out.Epochs) == 0 && out.Suppressed == 0 {
+	if len(out.Probes)+len(out.Resends)+len(out.Rejected)+len(out.Verdicts)+len(out.Plans)+len(out.Fates)+len(out.Epochs) == 0 && out.Suppressed == 0 && out.Unproven == 0 {
 		return
 	}
 	l.mu.Lock()
@@ -687,7 +687,8 @@ func (l *loop) countStep() {
 	} else {
 		s.Resends += uint64(len(out.Resends))
 	}
-	s.Rejected += uint64(len(out.Rejected))
+	s.Rejected += uint64(len(out.Rejected)) + out.Unproven
+	t.rejected[monitor.RejectSender] += out.Unproven
 	s.Suppressed += out.Suppressed
 	for i := range out.Verdicts {
 		v := &out.Verdicts[i]

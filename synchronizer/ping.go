@@ -2,6 +2,7 @@ package synchronizer
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
@@ -19,6 +20,10 @@ func (s *Synchronizer) pong(m bus.Message) {
 	_, err := wire.DecodePing(m.Data)
 	if err == nil {
 		err = s.answer(m, arrived)
+	}
+	if errors.Is(err, bus.ErrReply) {
+		s.replied(m, err)
+		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -46,12 +46,12 @@ func (c *Config) Changes(to *Config, name string) ([]string, error) {
 // begin to go to a group whose synchronizer has the same name, [ErrNameTaken]. It returns when the configuration is in
 // force. It must not be called by the observer.
 func (s *Synchronizer) Reload(cfg *Config) error {
-	_, err := s.changeTo(cfg)
+	_, err := s.changeTo(cfg, "")
 	return err
 }
 
 // changeTo is Reload, and returns what has changed.
-func (s *Synchronizer) changeTo(cfg *Config) (changes []string, err error) {
+func (s *Synchronizer) changeTo(cfg *Config, person string) (changes []string, err error) {
 	if s.ended() {
 		return nil, fmt.Errorf("synchronizer %q: reload: %w", s.name, ErrEnded)
 	}
@@ -62,14 +62,14 @@ func (s *Synchronizer) changeTo(cfg *Config) (changes []string, err error) {
 	}
 	err = s.call("reload", func(l *loop) error {
 		var err error
-		changes, err = l.reload(cfg)
+		changes, err = l.reload(cfg, person)
 		return err
 	})
 	return changes, err
 }
 
 // answerReload answers another process that has the configuration read again.
-func (s *Synchronizer) answerReload() (any, error) {
+func (s *Synchronizer) answerReload(person string) (any, error) {
 	if s.opt.Reread == nil {
 		return nil, fmt.Errorf("synchronizer %q: reload: its program reads no file again on request: set Options.Reread there, or restart it", s.name)
 	}
@@ -80,7 +80,7 @@ func (s *Synchronizer) answerReload() (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("synchronizer %q: reload: refused, the old configuration stays in force: %w", s.name, err)
 	}
-	changes, err := s.changeTo(cfg)
+	changes, err := s.changeTo(cfg, person)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func (s *Synchronizer) listenAlso(groups []string) error {
 }
 
 // reload has the core follow another configuration.
-func (l *loop) reload(cfg *Config) ([]string, error) {
+func (l *loop) reload(cfg *Config, person string) ([]string, error) {
 	plan, err := cfg.plan(l.name)
 	if err == nil {
 		plan, err = l.carried(plan, l.level.Source.Live())
@@ -152,7 +152,7 @@ func (l *loop) reload(cfg *Config) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("synchronizer %q: reload: %w", l.name, err)
 	}
-	l.input = synccore.Input{Kind: synccore.InLevel, Level: plan}
+	l.input = synccore.Input{Kind: synccore.InLevel, Level: plan, Person: person}
 	l.config = cfg.hash
 	l.step(l.opt.now())
 	return changes, nil

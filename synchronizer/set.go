@@ -39,21 +39,24 @@ const maxBy = 200
 // [Synchronizer.Reload], and so does one with runs of its own that reads one. The values are
 // a part of the journal, stay over reloads and takeovers, and are kept in Options.State for
 // the next start. It must not be called by the observer, and fails as Reload does.
-func (s *Synchronizer) Set(what Setting) ([]string, error) {
+func (s *Synchronizer) Set(what Setting) ([]string, error) { return s.setBy(what, "") }
+
+// setBy is Set for another process. The person is proven by the subject, where the server has permissions.
+func (s *Synchronizer) setBy(what Setting, person string) ([]string, error) {
 	if len(what.By) > maxBy || !utf8.ValidString(what.By) || strings.ContainsFunc(what.By, unicode.IsControl) {
 		return nil, fmt.Errorf("synchronizer %q: set: who asks is told in at most %d bytes of plain text", s.name, maxBy)
 	}
 	var changes []string
 	err := s.call("set", func(l *loop) error {
 		var err error
-		changes, err = l.set(&what)
+		changes, err = l.set(&what, person)
 		return err
 	})
 	return changes, err
 }
 
 // set has the core follow the configuration in force with other values.
-func (l *loop) set(what *Setting) ([]string, error) {
+func (l *loop) set(what *Setting, person string) ([]string, error) {
 	source := *l.level.Source
 	source.Overrides = slices.DeleteFunc(slices.Clone(source.Overrides), func(o plan.Override) bool {
 		_, again := what.Values[o.Param]
@@ -82,9 +85,9 @@ func (l *loop) set(what *Setting) ([]string, error) {
 		return nil, fmt.Errorf("synchronizer %q: set: %w", l.name, err)
 	}
 	for _, c := range changes {
-		l.opt.Logger.Info("a parameter is set", "change", c, "by", what.By)
+		l.opt.Logger.Info("a parameter is set", "change", c, "by", what.By, "person", person)
 	}
-	l.input = synccore.Input{Kind: synccore.InLevel, Level: next}
+	l.input = synccore.Input{Kind: synccore.InLevel, Level: next, Person: person}
 	l.step(l.opt.now())
 	return changes, nil
 }
@@ -115,7 +118,7 @@ func (s *Synchronizer) carried(level *plan.Level, live []plan.Override) (*plan.L
 const maxSetting = 64 << 10
 
 // answerSet answers another process that sets parameters.
-func (s *Synchronizer) answerSet(m bus.Message) (any, error) {
+func (s *Synchronizer) answerSet(m bus.Message, person string) (any, error) {
 	var what Setting
 	if len(m.Data) > maxSetting {
 		return nil, fmt.Errorf("synchronizer %q: set: at most %d bytes are taken, and these are %d", s.name, maxSetting, len(m.Data))
@@ -126,7 +129,7 @@ func (s *Synchronizer) answerSet(m bus.Message) (any, error) {
 	if len(what.Values) == 0 && len(what.Reset) == 0 {
 		return nil, errors.New("nothing is to be set")
 	}
-	changes, err := s.Set(what)
+	changes, err := s.setBy(what, person)
 	if err != nil {
 		return nil, err
 	}

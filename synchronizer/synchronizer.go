@@ -406,15 +406,18 @@ func (s *Synchronizer) open(ctx context.Context) error {
 		return s.bus.Flush(ctx)
 	}
 	s.subscribed = true
+	named := func(m bus.Message) { s.replied(m, s.bus.Reply(m, []byte(name))) }
 	questions := bus.Limits{Messages: maxQuestions}
 	faults := []error{
-		s.bus.Subscribe(control, bus.Limits{}, func(m bus.Message) { _ = s.bus.Reply(m, []byte(name)) }),
-		s.bus.Subscribe(s.subjects.GroupControl(), bus.Limits{}, func(m bus.Message) { _ = s.bus.Reply(m, []byte(name)) }),
+		s.bus.Subscribe(control, bus.Limits{}, named),
+		s.bus.Subscribe(s.subjects.GroupControl(), bus.Limits{}, named),
 		s.bus.Subscribe(s.subjects.Beat("*"), bus.Limits{}, s.hearClaim),
 		s.hear(s.subjects),
 		s.bus.Subscribe(s.subjects.PingAll(), bus.Limits{}, s.pong),
 		s.bus.Subscribe(s.subjects.Who(), questions, s.introduce),
 		s.bus.Subscribe(s.subjects.AskAll(name), questions, s.question),
+		s.bus.Subscribe(s.subjects.AskBy(name, wire.VerbSet, "*"), questions, s.question),
+		s.bus.Subscribe(s.subjects.AskBy(name, wire.VerbReload, "*"), questions, s.question),
 	}
 	if s.level.Program != nil {
 		faults = append(faults, s.bus.Subscribe(s.subjects.DataAll(), bus.Limits{}, func(m bus.Message) {

@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -42,14 +43,14 @@ type fakeLink struct {
 	// Guarded by the lock of the group:
 	watcher *link.Watcher
 	entered bool
-	over    chan struct{}          // closed when the phase is over
-	inboxes map[string]chan []byte // by subject
+	over    chan struct{}             // closed when the phase is over
+	inboxes map[string]chan [2]string // by subject
 	told    map[string]scgs.Value
 }
 
 // join adds a life of a member to the roster.
 func (g *group) join(name string, life uint64) *fakeLink {
-	l := &fakeLink{g: g, self: link.Peer{Name: name, Life: life}, over: make(chan struct{}), told: map[string]scgs.Value{}, inboxes: map[string]chan []byte{}}
+	l := &fakeLink{g: g, self: link.Peer{Name: name, Life: life}, over: make(chan struct{}), told: map[string]scgs.Value{}, inboxes: map[string]chan [2]string{}}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.links = append(g.links, l)
@@ -107,12 +108,13 @@ func (g *group) judge() {
 func (l *fakeLink) Self() link.Peer       { return l.self }
 func (l *fakeLink) Section() *config.Work { return l.g.section }
 func (l *fakeLink) Subject(member string) string {
-	return "work." + member
+	return "work." + member + "." + l.self.Name
 }
-func (l *fakeLink) Group() (tenant, group string) { return "default", "g" }
+func (l *fakeLink) Own() string                   { return "work." + l.self.Name + ".*" }
 func (l *fakeLink) Status() (asked, told string)  { return "asked", "told." + l.self.Name }
 func (l *fakeLink) Now() clocksync.Instant        { return clocksync.Instant(time.Since(l.g.begin)) }
 func (l *fakeLink) Log() *slog.Logger             { return slog.New(slog.DiscardHandler) }
+func (l *fakeLink) Group() (tenant, group string) { return "default", "g" }
 
 func (l *fakeLink) Watch(w link.Watcher) (func(), error) {
 	l.g.mu.Lock()
@@ -176,9 +178,9 @@ func (c *fakeConn) Publish(subject string, data []byte) error {
 		c.l.g.reports = append(c.l.g.reports, string(data))
 	}
 	for _, l := range c.l.g.links {
-		if inbox := l.inboxes[subject]; inbox != nil {
+		if inbox := cmp.Or(l.inboxes[subject], l.inboxes[subject[:max(strings.LastIndexByte(subject, '.'), 0)]+".*"]); inbox != nil {
 			select {
-			case inbox <- slices.Clone(data):
+			case inbox <- [2]string{subject, string(data)}:
 			default: // It is too slow.
 			}
 		}
@@ -186,16 +188,16 @@ func (c *fakeConn) Publish(subject string, data []byte) error {
 	return nil
 }
 
-func (c *fakeConn) Subscribe(subject string, handle func([]byte)) error {
-	inbox := make(chan []byte, 1<<16)
+func (c *fakeConn) Subscribe(subject string, handle func(string, []byte)) error {
+	inbox := make(chan [2]string, 1<<16)
 	c.l.g.mu.Lock()
 	c.l.inboxes[subject] = inbox
 	c.l.g.mu.Unlock()
 	c.running.Go(func() {
 		for {
 			select {
-			case data := <-inbox:
-				handle(data)
+			case m := <-inbox:
+				handle(m[0], []byte(m[1]))
 			case <-c.done:
 				return
 			}

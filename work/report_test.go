@@ -24,7 +24,7 @@ func TestReport(t *testing.T) {
 		}
 		ask := func() {
 			for range 10 {
-				l.inboxes["asked"] <- nil
+				l.inboxes["asked"] <- [2]string{}
 			}
 			synctest.Wait()
 		}

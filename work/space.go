@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -197,7 +198,7 @@ func (s *Space) begin(ctx context.Context) (err error) { //nolint:contextcheck /
 	s.mu.Lock()
 	s.takeRoster(roster)
 	s.mu.Unlock()
-	if err := s.conn.Subscribe(s.link.Subject(self.Name), s.receive); err != nil {
+	if err := s.conn.Subscribe(s.link.Own(), s.receive); err != nil {
 		return fail(err)
 	}
 	asked, _ := s.link.Status()
@@ -637,14 +638,15 @@ func (s *Space) stillRunning() error {
 	return fmt.Errorf("work: the functions of tasks %q have not returned %v after their contexts ended: have them look at ctx", ids, s.section.Stuck)
 }
 
-// receive takes a message of another member.
-func (s *Space) receive(data []byte) {
+// receive takes a message of another member. Its subject names the sender, as whom alone its frames may speak.
+func (s *Space) receive(subject string, data []byte) {
+	from := subject[strings.LastIndexByte(subject, '.')+1:]
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(data) > 0 && s.err == nil {
 		frame, rest, err := firstFrame(data)
 		if err == nil {
-			err = s.readFrame(frame)
+			err = s.readFrame(from, frame)
 		}
 		if err != nil {
 			if s.bad++; s.bad == 1 {
@@ -658,11 +660,13 @@ func (s *Space) receive(data []byte) {
 }
 
 // readFrame takes an encoded frame. That of a member which is not in the roster may be ahead of the roster.
-func (s *Space) readFrame(data []byte) error {
+func (s *Space) readFrame(from string, data []byte) error {
 	f, err := s.reader.Read(data)
 	switch {
 	case err != nil:
 		return err
+	case f.From.Name != from:
+		return fmt.Errorf("a frame of %q on the subject of %q", f.From.Name, from)
 	case s.roster[f.From]:
 		s.takeFrame(f)
 	case len(s.early) < maxEarly:

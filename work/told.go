@@ -139,7 +139,7 @@ func (s *Space) Stats() Stats {
 const reportPause = 100 * time.Millisecond
 
 // asked answers how the space stands here.
-func (s *Space) asked([]byte) {
+func (s *Space) asked(string, []byte) {
 	s.mu.Lock()
 	now := s.link.Now()
 	if s.err != nil || now < s.reported.Add(reportPause) {

@@ -117,7 +117,7 @@ func TestNoFileDescriptors(t *testing.T) {
 		}
 		clients = append(clients, c)
 	}
-	next("the NATS server in this process cannot take another connection, as no file descriptors are left: allow 4224, which is enough for its limit of 4096 connections, with ulimit -n 4224, and start again: accept ")
+	next("the NATS server in this process cannot take another connection, as no file descriptors are left: allow 16512, which is enough for its limit of 16384 connections, with ulimit -n 16512, and start again: accept ")
 	for _, c := range clients {
 		_ = c.Close()
 	}

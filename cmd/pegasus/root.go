@@ -53,7 +53,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(suggestFlag)
 	root.AddCommand(newRun(), newStatus(), newWhy(), newWatch(), newSet(), newReload(), newReplay())
 	root.AddCommand(newCheck(), newTest(), newSim(), newConfig(), newProgram(), newNode(), newBalance(), newWork(), newDetect(), newClock(openSources))
-	root.AddCommand(newHealth(), newBench(), newVersion())
+	root.AddCommand(newHealth(), newKeys(), newBench(), newVersion())
 	root.AddCommand(newCompletion(), newMan())
 	completeFlags(root)
 	refuseUnknownTopics(root)

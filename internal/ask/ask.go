@@ -38,6 +38,7 @@ const (
 type Asker struct {
 	Bus    *bus.Bus
 	Tenant string // of those who are asked
+	Person string // who asks, as the credential says; empty: it does not
 }
 
 // Present asks which synchronizers are there, by name; none is no error.
@@ -76,12 +77,18 @@ func (a *Asker) Ask(ctx context.Context, p synchronizer.Presence, verb wire.Verb
 	subjects := wire.Subjects{Tenant: a.Tenant, Group: p.Group}
 	var reply wire.Reply
 	var bad error
-	err := a.Bus.Gather(ctx, subjects.Ask(p.Synchronizer, verb), []byte(text), func(part []byte) bool {
+	subject := subjects.Ask(p.Synchronizer, verb)
+	if verb.Changes() {
+		subject = subjects.AskBy(p.Synchronizer, verb, cmp.Or(a.Person, wire.Nobody))
+	}
+	err := a.Bus.Gather(ctx, subject, []byte(text), func(part []byte) bool {
 		done := false
 		done, bad = reply.Add(part)
 		return !done && bad == nil
 	})
 	switch {
+	case errors.Is(err, bus.ErrNoResponders) && verb.Changes():
+		return fmt.Errorf("synchronizer %q has gone, or is of a release before, which takes no %s from a named person: upgrade it", p.Synchronizer, verb)
 	case errors.Is(err, bus.ErrNoResponders):
 		return fmt.Errorf("synchronizer %q has gone", p.Synchronizer)
 	case errors.Is(err, context.DeadlineExceeded):

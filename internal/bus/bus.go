@@ -131,6 +131,7 @@ var (
 	ErrDisconnected = errors.New("the server is away, reconnecting; nothing was sent")
 	ErrNoResponders = errors.New("nobody subscribes to the subject")
 	ErrNoReply      = errors.New("the message is not a request, there is nobody to answer")
+	ErrReply        = errors.New("only a reply subject that begins with " + nats.InboxPrefix + " is answered")
 	ErrTooLarge     = errors.New("the message is larger than the server allows")
 	ErrSubject      = errors.New("not a valid subject")
 	ErrPermission   = errors.New("the server does not permit it to this user")

@@ -222,10 +222,14 @@ func (b *Bus) publish(subject string, data []byte) error {
 }
 
 // Reply answers a message that came from Request or Gather; ErrNoReply where
-// it did not.
+// it did not. It fails with ErrReply where the answer would not go to an inbox: a
+// server does not check whether who asks may publish on the reply subject.
 func (b *Bus) Reply(m Message, data []byte) error {
-	if m.Reply == "" {
+	switch {
+	case m.Reply == "":
 		return failed("reply to", m.Subject, ErrNoReply)
+	case !strings.HasPrefix(m.Reply, nats.InboxPrefix):
+		return failed("reply to", m.Subject, fmt.Errorf("%w: it is %q", ErrReply, m.Reply))
 	}
 	return failed("reply to", m.Subject, b.publish(m.Reply, data))
 }

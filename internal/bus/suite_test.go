@@ -261,6 +261,10 @@ func testRequest(t *testing.T, b backend) {
 	if !errors.Is(err, bus.ErrNoReply) || err.Error() != `bus: reply to "x": the message is not a request, there is nobody to answer` {
 		t.Error(err)
 	}
+	err = server.Reply(bus.Message{Subject: "x", Reply: "sg.w2"}, nil)
+	if !errors.Is(err, bus.ErrReply) || err.Error() != `bus: reply to "x": only a reply subject that begins with _INBOX. is answered: it is "sg.w2"` {
+		t.Error(err)
+	}
 }
 
 func testConcurrentRequests(t *testing.T, b backend) {
@@ -518,7 +522,7 @@ func testAfterClose(t *testing.T, b backend) {
 	}
 	subErr := c.Subscribe("x", bus.Limits{}, func(bus.Message) {})
 	_, reqErr := c.Request(t.Context(), "x", nil)
-	for i, err := range []error{c.Publish("x", nil), c.Reply(bus.Message{Reply: "x"}, nil), c.Flush(t.Context()), subErr, reqErr} {
+	for i, err := range []error{c.Publish("x", nil), c.Reply(bus.Message{Reply: "_INBOX.x"}, nil), c.Flush(t.Context()), subErr, reqErr} {
 		if !errors.Is(err, bus.ErrClosed) {
 			t.Errorf("%d: %v", i, err)
 		}

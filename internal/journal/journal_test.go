@@ -286,7 +286,7 @@ func shortJournal(tb testing.TB) []byte {
 		{Kind: synccore.InGone, From: "w1", Gone: &wire.Gone{Member: "w1", Incarnation: 1, First: 1}},
 		{Kind: synccore.InAck, From: "w1", Ack: &wire.Ack{Member: "w1", Incarnation: 1, Answers: []wire.Answer{{Name: "p", Target: "w1", Fate: 2}}}},
 		{Kind: synccore.InTimeline, Timeline: "t"},
-		{Kind: synccore.InLevel, Level: plans[0]},
+		{Kind: synccore.InLevel, Level: plans[0], Person: "vic"},
 		{Kind: synccore.InTick},
 		{Kind: synccore.InBatch, From: "o1", Group: "others", Batch: &wire.Batch{Member: "o1", Incarnation: 1, Regions: []wire.Region{{Name: "r", Entry: 1}}}},
 	}

@@ -216,8 +216,9 @@ type journalLine struct {
 	More bool               `json:"more"`
 	From string             `json:"from"`
 	// Group is that of From, if it is another one.
-	Group string `json:"group"`
-	By    string `json:"by"` // the multiplexer that has brought it
+	Group  string `json:"group"`
+	By     string `json:"by"`     // the multiplexer that has brought it
+	Person string `json:"person"` // who has asked for a config
 	// Reached is the input's, 0 if it is no news.
 	Reached clocksync.Instant `json:"reached"`
 
@@ -333,6 +334,14 @@ func (j *Reader) input(l *journalLine, rec *Record) error {
 			return err
 		}
 	}
+	if l.Person != "" {
+		if l.Config == nil {
+			return errors.New("person belongs to config")
+		}
+		if err := wire.CheckToken("person", l.Person); err != nil {
+			return err
+		}
+	}
 	if err := l.otherGroup(); err != nil {
 		return err
 	}
@@ -385,7 +394,7 @@ func (j *Reader) content(l *journalLine, in *synccore.Input) (err error) {
 	case l.Timeline != nil:
 		in.Kind, in.Timeline = synccore.InTimeline, *l.Timeline
 	case l.Config != nil:
-		in.Kind = synccore.InLevel
+		in.Kind, in.Person = synccore.InLevel, l.Person
 		in.Level, err = configfile.Recompile(l.Config, j.Header.Synchronizer)
 	case l.Body != nil:
 		in.Kind, in.Body = synccore.InBody, l.Body

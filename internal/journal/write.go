@@ -105,6 +105,9 @@ func AppendInput(dst []byte, state scgs.Schema, now clocksync.Instant, in *syncc
 	if in.By != "" {
 		buf = appendText(append(buf, `,"by":`...), in.By)
 	}
+	if in.Person != "" {
+		buf = appendText(append(buf, `,"person":`...), in.Person)
+	}
 	if in.Reached != 0 {
 		buf = strconv.AppendInt(append(buf, `,"reached":`...), int64(in.Reached), 10)
 	}

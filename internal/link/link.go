@@ -47,7 +47,7 @@ type Fill func(field scgs.Field) (scgs.Value, bool)
 // what is promised. Handlers are called one at a time for each subscription.
 type Conn interface {
 	Publish(subject string, data []byte) error
-	Subscribe(subject string, handle func(data []byte)) error
+	Subscribe(subject string, handle func(subject string, data []byte)) error
 	Flush(ctx context.Context) error
 	Close() error
 }
@@ -66,8 +66,10 @@ type Link interface {
 	Tell(fill Fill) error
 	// Connect makes a connection of its own, with the address and options of the member's Join.
 	Connect(ctx context.Context) (Conn, error)
-	// Subject is where a member receives what the others of its space send it.
+	// Subject is where a member receives what this one sends it, and Own where this one receives what the others of
+	// its space send it. The last token of a subject there is the name of the sender.
 	Subject(member string) string
+	Own() string
 	// Group is the tenant and the group of the member.
 	Group() (tenant, group string)
 	// Status is where this member is asked how the space stands, and where it answers.

@@ -334,6 +334,9 @@ func via[M any](c *Core, list []wire.Addressed[M]) {
 
 func (c *Core) input(in *Input, out *Output) {
 	if in.By != "" && !c.by(in, out) {
+		if len(out.Rejected) == 0 {
+			out.Unproven++
+		}
 		return
 	}
 	switch in.Kind {

@@ -57,6 +57,7 @@ type Input struct {
 	// Timeline is that of the reference clock by now.
 	Timeline clocksync.Timeline
 	Level    *plan.Level // of InLevel: kept
+	Person   string      // of InLevel: who has asked for it, as the subject proves; for the journal alone
 	Body     *plan.Body  // of InBody
 	Reason   string      // of InCancel, for people
 	Restart  *Options    // of InRestart: of the new life, in a larger term
@@ -99,6 +100,10 @@ type Output struct {
 	// Suppressed counts the firings that a cooldown kept back in this step.
 	Suppressed uint64
 
+	// Unproven counts frames of a multiplexer that were dropped, beside those in Rejected, as it does not speak for
+	// their members. Most tell of a lost hello.
+	Unproven uint64 `digest:"-"`
+
 	// Failed is set when a silent member's policy is to fail; the machine does
 	// nothing more.
 	Failed string
@@ -137,5 +142,5 @@ func (o *Output) reset() {
 	o.Summary, o.Verdicts, o.Epochs = o.Summary[:0], o.Verdicts[:0], o.Epochs[:0]
 	o.Fates, o.Rejected, o.Clocks = o.Fates[:0], o.Rejected[:0], o.Clocks[:0]
 	o.Reloads, o.Program, o.Plans, o.Refused = o.Reloads[:0], o.Program[:0], o.Plans[:0], ""
-	o.Suppressed, o.Failed, o.Ignored, o.Wake = 0, "", false, clocksync.MaxInstant
+	o.Suppressed, o.Unproven, o.Failed, o.Ignored, o.Wake = 0, 0, "", false, clocksync.MaxInstant
 }

@@ -165,6 +165,8 @@ func (c *Core) shared(from string, b *wire.Bundle, out *Output) {
 	if x == nil {
 		if !c.toldLately(from) {
 			out.refuse(monitor.RejectSender, from, "evidence of members, none of which has said that it speaks for them")
+		} else {
+			out.Unproven++
 		}
 		for i := range b.Listed { // What they said may have been lost.
 			c.introduceBy(from, b.Listed[i].Member, c.members[b.Listed[i].Member], b.Listed[i].Incarnation, out)
@@ -190,6 +192,7 @@ func (c *Core) rosterOf(x *multiplexer, piece *wire.Roster, out *Output) {
 	if piece.Version != in.Version || piece.Total != in.Total || piece.First != uint64(len(in.Listed)) || in.Total > uint64(x.members) {
 		in.Listed = in.Listed[:0]
 		if piece.Total > uint64(x.members) { //nolint:gosec // A count.
+			out.Unproven++
 			c.strange(x, piece.Listed, out)
 		}
 		return

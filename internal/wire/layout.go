@@ -27,7 +27,7 @@ func (m *Hello) layout(c *coder) {
 	c.bool("threads", &m.Threads)
 	c.text("timeline", (*string)(&m.Quality.Timeline), MaxHostBytes)
 	c.standing(&m.Quality)
-	c.text("multiplexer", &m.Multiplexer, MaxTokenBytes)
+	c.text("multiplexer", &m.Multiplexer, maxSender)
 	c.need(m.Multiplexer == "" || isSender(m.Multiplexer), "multiplexer", strconv.Quote(m.Multiplexer)+": "+tokenRule)
 	if !c.writing && len(c.buf) == 0 {
 		return // Of the release before.

@@ -24,6 +24,7 @@ const (
 	MaxParts      = 1024                            // frames of a bundle, and as many of Alive and of the members on a piece of a roster
 	MaxListed     = 65_536                          // members on a roster
 	MaxPart       = MaxFrameBytes - 3*MaxTokenBytes // of a frame in a bundle: what is around it fits beside it
+	maxSender     = 2*MaxTokenBytes + 3             // names of multiplexers
 	// MaxIncarnation is above all incarnations: the wall clock in ns is below it until 2116.
 	MaxIncarnation = 1 << 62
 )

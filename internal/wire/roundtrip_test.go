@@ -49,7 +49,7 @@ func diff[M any](a, b M) string {
 
 func TestMessagesSurviveTheWay(t *testing.T) {
 	t.Run("hello", rapid.MakeCheck(func(t *rapid.T) {
-		multiplexer := rapid.StringMatching(`(p\.)?[A-Za-z0-9_-]{1,60}|`).Draw(t, "multiplexer")
+		multiplexer := rapid.StringMatching(`(p\.([A-Za-z0-9_-]{1,64}\.)?)?[A-Za-z0-9_-]{1,60}|`).Draw(t, "multiplexer")
 		leader, term := "", uint64(0)
 		if rapid.Bool().Draw(t, "led") {
 			leader, term = tokens().Draw(t, "leader"), rapid.Uint64Min(1).Draw(t, "term")

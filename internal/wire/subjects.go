@@ -34,12 +34,12 @@ func isToken(s string) bool {
 }
 
 // multiplexerPrefix begins the names of multiplexers that have one of their own. The dot
-// keeps them apart from members, and puts their subjects below one that a server can permit
-// as st.p.*.
+// keeps them apart from members.
 const multiplexerPrefix = "p."
 
-// MultiplexerName makes a token the name of a multiplexer.
-func MultiplexerName(token string) string { return multiplexerPrefix + token }
+// MultiplexerName is the name of a multiplexer whose first member is given: p.<member>.<random>. The server
+// can permit st.p.MEMBER.* to the user that has the member, so no other user speaks or listens there.
+func MultiplexerName(member, random string) string { return multiplexerPrefix + member + "." + random }
 
 // CheckSender refuses what is neither the name of a member nor of a multiplexer.
 func CheckSender(what, s string) error {
@@ -49,7 +49,13 @@ func CheckSender(what, s string) error {
 	return CheckToken(what, s)
 }
 
-func isSender(s string) bool { return isToken(strings.TrimPrefix(s, multiplexerPrefix)) }
+func isSender(s string) bool {
+	rest, multiplexer := strings.CutPrefix(s, multiplexerPrefix)
+	if member, random, two := strings.Cut(rest, "."); multiplexer && two {
+		return isToken(member) && isToken(random)
+	}
+	return isToken(rest) // A member, a node, or p.<random> of a multiplexer of the release before.
+}
 
 // Subjects makes and reads the subjects of one group:
 //
@@ -60,10 +66,11 @@ func isSender(s string) bool { return isToken(strings.TrimPrefix(s, multiplexerP
 //	pegasus.v1.<tenant>.<group>.sga                         Welcome unasked, and Peers, to all
 //	pegasus.v1.<tenant>.<group>.pg.<member>                 request: Ping, Pong
 //	pegasus.v1.<tenant>.<group>.dt.<member>                 request: Body
-//	pegasus.v1.<tenant>.<group>.wk.<member>                 what members with a section work send each other
+//	pegasus.v1.<tenant>.<group>.wk.<member>.<from>          what members with a section work send each other
 //	pegasus.v1.<tenant>.<group>.ctl                         request: who controls the group
 //	pegasus.v1.<tenant>.<group>.ctl.<synchronizer>          request: is it there
 //	pegasus.v1.<tenant>.<group>.ctl.<synchronizer>.<verb>   request: a question, its answer in parts
+//	pegasus.v1.<tenant>.<group>.ctl.<synchronizer>.<verb>.<person>  request: a change ([Verb.Changes]), its answer in parts
 //	pegasus.v1.<tenant>.<group>.ev.<synchronizer>           what happens, as JSON lines
 //	pegasus.v1.<tenant>.<group>.bt.<synchronizer>           the beats of whoever leads
 //	pegasus.v1.<tenant>.<group>.jn.<synchronizer>.<nonce>   what a process that stands by is told; <nonce> is all, or its own
@@ -99,8 +106,8 @@ func (s Subjects) Probe(member string) string { return s.Prefix() + "pr." + memb
 // Signal is where a member receives its Signals.
 func (s Subjects) Signal(member string) string { return s.Prefix() + "sg." + member }
 
-// Work is where a member receives what the others of its group send it under a section work.
-func (s Subjects) Work(member string) string { return s.Prefix() + "wk." + member }
+// Work is where a member receives what another one of its group sends it under a section work; "*" stands for all others.
+func (s Subjects) Work(member, from string) string { return s.Prefix() + "wk." + member + "." + from }
 
 // WorkAsk is where members with a space are asked how it stands, by an empty message.
 func (s Subjects) WorkAsk() string { return s.Prefix() + "ws" }
@@ -138,6 +145,18 @@ const (
 	VerbReload Verb = "reload"
 )
 
+// Changes reports whether the verb changes the run. Then the subject names who asks, as the credential does,
+// and a server with permissions proves it.
+func (v Verb) Changes() bool { return v == VerbSet || v == VerbReload }
+
+// Nobody is the person of somebody whose credential has no name.
+const Nobody = "-"
+
+// AskBy is where a synchronizer of the group takes a verb that changes something from a person; "*" stands for all.
+func (s Subjects) AskBy(synchronizer string, v Verb, person string) string {
+	return s.Ask(synchronizer, v) + "." + person
+}
+
 // Ask is where a synchronizer of the group takes questions.
 func (s Subjects) Ask(synchronizer string, v Verb) string {
 	return s.Control(synchronizer) + "." + string(v)
@@ -146,10 +165,11 @@ func (s Subjects) Ask(synchronizer string, v Verb) string {
 // AskAll matches the Ask subjects of all verbs.
 func (s Subjects) AskAll(synchronizer string) string { return s.Ask(synchronizer, "*") }
 
-// ParseAsk reads the verb off an Ask subject of a synchronizer of this group.
-func (s Subjects) ParseAsk(synchronizer, subject string) (v Verb, ok bool) {
-	verb, ok := strings.CutPrefix(subject, s.Ask(synchronizer, ""))
-	return Verb(verb), ok && isToken(verb)
+// ParseAsk reads the verb, and the person if it has one, off an Ask or AskBy subject of a synchronizer of this group.
+func (s Subjects) ParseAsk(synchronizer, subject string) (v Verb, person string, ok bool) {
+	rest, ok := strings.CutPrefix(subject, s.Ask(synchronizer, ""))
+	verb, person, named := strings.Cut(rest, ".")
+	return Verb(verb), person, ok && isToken(verb) && (!named || Verb(verb).Changes() && isToken(person))
 }
 
 // Events is where a synchronizer of the group tells what happens while somebody

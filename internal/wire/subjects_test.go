@@ -20,7 +20,7 @@ func TestSubjects(t *testing.T) {
 		s.PingAll():          "pegasus.v1.default.workers.pg.*",
 		s.Data("w1"):         "pegasus.v1.default.workers.dt.w1",
 		s.DataAll():          "pegasus.v1.default.workers.dt.*",
-		s.Work("w1"):         "pegasus.v1.default.workers.wk.w1",
+		s.Work("w1", "w2"):   "pegasus.v1.default.workers.wk.w1.w2",
 		s.WorkAsk():          "pegasus.v1.default.workers.ws",
 		s.WorkTold("w1"):     "pegasus.v1.default.workers.wa.w1",
 		s.Announce():         "pegasus.v1.default.workers.sga",
@@ -42,11 +42,14 @@ func TestSubjects(t *testing.T) {
 
 func TestSubjectsNameTheVerb(t *testing.T) {
 	s := wire.Subjects{Tenant: "default", Group: "workers"}
-	if v, ok := s.ParseAsk("gsync", s.Ask("gsync", wire.VerbWatch)); !ok || v != wire.VerbWatch {
-		t.Errorf("got %q, %t", v, ok)
+	if v, person, ok := s.ParseAsk("gsync", s.Ask("gsync", wire.VerbWatch)); !ok || v != wire.VerbWatch || person != "" {
+		t.Errorf("got %q of %q, %t", v, person, ok)
 	}
-	for _, subject := range []string{"", s.Control("gsync"), s.Ask("gsync", ""), s.AskAll("gsync"), s.Ask("other", "why"), s.Ask("gsync", "why.x")} {
-		if v, ok := s.ParseAsk("gsync", subject); ok {
+	if v, person, ok := s.ParseAsk("gsync", s.AskBy("gsync", wire.VerbSet, "vic")); !ok || v != wire.VerbSet || person != "vic" {
+		t.Errorf("got %q of %q, %t", v, person, ok)
+	}
+	for _, subject := range []string{"", s.Control("gsync"), s.Ask("gsync", ""), s.AskAll("gsync"), s.Ask("other", "why"), s.Ask("gsync", "why.x"), s.Ask("gsync", "set.a.b"), s.Ask("gsync", "set.")} {
+		if v, _, ok := s.ParseAsk("gsync", subject); ok {
 			t.Errorf("ParseAsk(%q) = %q", subject, v)
 		}
 	}
@@ -64,6 +67,11 @@ func TestSubjectsNameTheirSender(t *testing.T) {
 		}
 		if got, ok := s.ParseData(s.Data(member)); !ok || got != member {
 			t.Fatalf("ParseData = %q, %v, want %q", got, ok, member)
+		}
+		for _, name := range []string{wire.MultiplexerName(member, "x7"), "p." + member} { // The second is of the release before.
+			if got, ok := s.ParseState(s.State(name)); !ok || got != name {
+				t.Fatalf("ParseState = %q, %v, want %q", got, ok, name)
+			}
 		}
 		to, from, ok := s.ParseAck(s.Ack(synchronizer, member))
 		if !ok || to != synchronizer || from != member {
@@ -89,6 +97,7 @@ func TestForeignSubjectsNameNobody(t *testing.T) {
 	s := wire.Subjects{Tenant: "default", Group: "workers"}
 	for _, subject := range []string{
 		"", "pegasus.v1.default.workers.st.", "pegasus.v1.default.workers.st.*", "pegasus.v1.default.workers.st.a.b",
+		"pegasus.v1.default.workers.st.p.a.b.c", "pegasus.v1.default.workers.st.p.a.", "pegasus.v1.default.workers.st.p..b", "pegasus.v1.default.workers.st.p.",
 		"pegasus.v2.default.workers.st.a", "pegasus.v1.default.others.st.a", "pegasus.v1.default.workers.pr.a",
 		"pegasus.v1.default.workers.ak.g", "pegasus.v1.default.workers.ak.g.a.b", "pegasus.v1.default.workers.ak..a",
 	} {

@@ -1,0 +1,193 @@
+// Package roles is the table of the subjects that each role needs on a server with permissions.
+package roles
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gopegasus/pegasus/internal/wire"
+)
+
+// Role is what a user of the server is for.
+type Role string
+
+// The roles.
+const (
+	Member       Role = "member"       // one or several members of one process
+	Node         Role = "node"         // a node with its processors
+	Synchronizer Role = "synchronizer" // that leads, or stands by
+	Viewer       Role = "viewer"       // asks and watches
+	Operator     Role = "operator"     // changes parameters and reloads as well
+)
+
+// entry are the subjects of one role, in the notation of the documentation: T stands for pegasus.v1.TENANT.,
+// P for pegasus.v1.TENANT.GROUP., N for the name of the user, M for each member or the node, I for each processor of the node, S
+// for the synchronizer and G for pegasus.v1.TENANT. and each other group to which its signals go.
+type entry struct {
+	role               Role
+	publish, subscribe []string
+}
+
+// table has allow-lists only: a message is believed to come from the name in its subject.
+var table = []entry{ //nolint:gochecknoglobals // Constant.
+	{
+		Member,
+		[]string{"P st.M", "P st.p.M.*", "P ak.*.M", "P pg.M", "P wk.*.M", "P wa.M"},
+		[]string{"P pr.M", "P sg.M", "P pr.p.M.*", "P sg.p.M.*", "P sga", "P bt.*", "P wk.M.*", "P ws", "_INBOX.N.>"},
+	},
+	{
+		Node,
+		[]string{"P st.M", "P st.I", "P ak.*.I", "P dt.I", "P pg.I"},
+		[]string{"P pr.M", "P sg.M", "P sga", "_INBOX.N.>"},
+	},
+	{
+		Synchronizer,
+		[]string{"P pr.>", "P sg.>", "P sga", "P ev.S", "P ctl", "P ctl.S", "P bt.S", "P jn.S.*", "G sg.>", "G pr.>", "G sga", "G ctl.S", "_INBOX.>"},
+		[]string{
+			"P st.>", "P ak.S.*", "P pg.*", "P dt.*", "P ctl", "P ctl.S", "P ctl.S.*", "P ctl.S.set.*", "P ctl.S.reload.*", "P bt.*", "P jn.S.*",
+			"T ctl", "G st.>", "G ak.S.*", "_INBOX.N.>",
+		},
+	},
+	{
+		Viewer,
+		[]string{"T ctl", "P ctl.*.status", "P ctl.*.why", "P ctl.*.watch", "P ws"},
+		[]string{"T *.ev.*", "P wa.*", "_INBOX.N.>"},
+	},
+	{
+		Operator,
+		[]string{"T ctl", "P ctl.*.status", "P ctl.*.why", "P ctl.*.watch", "P ws", "P ctl.*.set.N", "P ctl.*.reload.N"},
+		[]string{"T *.ev.*", "P wa.*", "_INBOX.N.>"},
+	},
+}
+
+// User is a user of the server.
+type User struct {
+	Role          Role     // what for
+	Name          string   // in the credential: of a JWT, the public key of an nkey, or the user
+	Tenant, Group string   // where
+	Members       []string // of a member, or the node; none: it is called as the user
+	Processors    int      // of a node
+	Synchronizer  string   // empty: it is called as the user
+	Others        []string // groups to which the signals of a synchronizer go
+}
+
+// maxProcessors is as many as a node may have.
+const maxProcessors = 1024
+
+// Permissions are the subjects that a user may use, and no others.
+type Permissions struct {
+	Publish, Subscribe []string // with wildcards
+}
+
+// Names are the roles.
+func Names() (names []string) {
+	for _, e := range table {
+		names = append(names, string(e.role))
+	}
+	return names
+}
+
+// Permissions are those of the user. A name that could be a wildcard, or that of the processor of a node, is refused.
+func (u User) Permissions() (p Permissions, err error) {
+	i := slices.IndexFunc(table, func(e entry) bool { return e.role == u.Role })
+	if i < 0 {
+		return p, fmt.Errorf("role %q: use one of %s", u.Role, strings.Join(Names(), ", "))
+	}
+	if len(u.Members) == 0 && (u.Role == Member || u.Role == Node) {
+		u.Members = []string{u.Name}
+	}
+	if u.Synchronizer == "" {
+		u.Synchronizer = u.Name
+	}
+	if err := u.check(); err != nil {
+		return p, err
+	}
+	return Permissions{u.fill(table[i].publish), u.fill(table[i].subscribe)}, nil
+}
+
+func (u *User) check() error {
+	switch {
+	case len(u.Members) > 0 && u.Role != Member && u.Role != Node:
+		return fmt.Errorf("role %q: members belong to the role %s: leave them out", u.Role, Member)
+	case len(u.Members) > 1 && u.Role == Node:
+		return fmt.Errorf("node %q: a user is one node: give it one name", u.Name)
+	case u.Processors != 0 && u.Role != Node:
+		return fmt.Errorf("role %q: processors belong to the role %s: leave them out", u.Role, Node)
+	case u.Role == Node && (u.Processors < 1 || u.Processors > maxProcessors):
+		return fmt.Errorf("node %q: %d processors: give 1 to %d", u.Name, u.Processors, maxProcessors)
+	case (u.Synchronizer != u.Name || len(u.Others) > 0) && u.Role != Synchronizer:
+		return fmt.Errorf("role %q: the synchronizer and other groups belong to the role %s: leave them out", u.Role, Synchronizer)
+	}
+	names := map[string][]string{"name": {u.Name}, "tenant": {u.Tenant}, "group": {u.Group}, "member": u.Members, "synchronizer": {u.Synchronizer}, "other group": u.Others}
+	for _, what := range []string{"name", "tenant", "group", "member", "synchronizer", "other group"} {
+		for _, name := range names[what] {
+			if err := wire.CheckToken(what, name); err != nil {
+				return err
+			}
+		}
+	}
+	for _, m := range u.Members {
+		if u.Role == Node {
+			break
+		}
+		if of, number := m[:max(strings.LastIndexByte(m, '-'), 0)], m[strings.LastIndexByte(m, '-')+1:]; of != "" && number != "" && strings.Trim(number, "0123456789") == "" {
+			return fmt.Errorf("member %q: it could be taken for processor %s of a node %q: give it a name that does not end in - and digits", m, number, of)
+		}
+	}
+	return nil
+}
+
+// fill puts names into the entries of the table.
+func (u *User) fill(entries []string) (subjects []string) {
+	s := wire.Subjects{Tenant: u.Tenant, Group: u.Group}
+	for _, e := range entries {
+		where, rest, prefixed := strings.Cut(e, " ")
+		prefixes := []string{""}
+		switch {
+		case !prefixed:
+			rest = e
+		case where == "P":
+			prefixes[0] = s.Prefix()
+		case where == "T":
+			prefixes[0] = strings.TrimSuffix(s.Who(), "ctl")
+		default:
+			prefixes = nil
+			for _, group := range u.Others {
+				prefixes = append(prefixes, wire.Subjects{Tenant: u.Tenant, Group: group}.Prefix())
+			}
+		}
+		for _, prefix := range prefixes {
+			for _, tail := range u.tails(rest) {
+				subjects = append(subjects, prefix+tail)
+			}
+		}
+	}
+	return subjects
+}
+
+// tails are an entry with each of the names that one of its tokens stands for.
+func (u *User) tails(entry string) (all []string) {
+	tokens := strings.Split(entry, ".")
+	i := slices.IndexFunc(tokens, func(t string) bool { return slices.Contains([]string{"M", "N", "I", "S"}, t) })
+	if i < 0 {
+		return []string{entry}
+	}
+	var names []string
+	switch tokens[i] {
+	case "M":
+		names = u.Members
+	case "N":
+		names = []string{u.Name}
+	case "S":
+		names = []string{u.Synchronizer}
+	case "I":
+		for i := range u.Processors {
+			names = append(names, fmt.Sprintf("%s-%d", u.Members[0], i))
+		}
+	}
+	for _, name := range names {
+		all = append(all, strings.Join(slices.Concat(tokens[:i:i], []string{name}, tokens[i+1:]), "."))
+	}
+	return all
+}

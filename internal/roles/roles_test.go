@@ -1,0 +1,123 @@
+package roles_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gopegasus/pegasus/internal/roles"
+	"github.com/gopegasus/pegasus/internal/wire"
+)
+
+// TestDocumented: docs/operations.md has the table of the code.
+func TestDocumented(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(doc), "<!-- roles -->\n")
+	if !strings.HasPrefix(rest, roles.Markdown()+"\n") {
+		t.Errorf("below <!-- roles --> docs/operations.md lacks\n%s", roles.Markdown())
+	}
+}
+
+// TestSubjects: the table has the subjects that the product uses.
+func TestSubjects(t *testing.T) {
+	s := wire.Subjects{Tenant: "t", Group: "g"}
+	multiplexer := wire.MultiplexerName("m", "x")
+	for _, c := range []struct {
+		user               roles.User
+		publish, subscribe []string
+	}{
+		{
+			roles.User{Role: roles.Member, Name: "m"},
+			[]string{s.State("m"), s.State(multiplexer), s.Ack("s", "m"), s.Ping("m"), s.Work("other", "m"), s.WorkTold("m")},
+			[]string{s.Probe("m"), s.Signal("m"), s.Probe(multiplexer), s.Signal(multiplexer), s.Announce(), s.Beat("s"), s.Work("m", "*"), s.WorkAsk(), "_INBOX.m.x"},
+		},
+		{
+			roles.User{Role: roles.Node, Name: "n", Processors: 2},
+			[]string{s.State("n"), s.State("n-1"), s.Ack("s", "n-0"), s.Data("n-1"), s.Ping("n-0")},
+			[]string{s.Probe("n"), s.Signal("n"), s.Announce(), "_INBOX.n.x"},
+		},
+		{
+			roles.User{Role: roles.Synchronizer, Name: "u", Synchronizer: "s", Others: []string{"o"}},
+			[]string{
+				s.Probe("m"), s.Signal(multiplexer), s.Announce(), s.Events("s"), s.GroupControl(), s.Control("s"), s.Beat("s"), s.Stream("s", "all"), "_INBOX.m.x",
+				"pegasus.v1.t.o.sg.m", "pegasus.v1.t.o.sga", "pegasus.v1.t.o.ctl.s",
+			},
+			[]string{
+				s.StateAll(), s.AckAll("s"), s.PingAll(), s.DataAll(), s.GroupControl(), s.Control("s"), s.AskAll("s"), s.AskBy("s", wire.VerbSet, "*"),
+				s.AskBy("s", wire.VerbReload, "*"), s.Beat("*"), s.Stream("s", "x"), s.Who(), "pegasus.v1.t.o.st.>", "pegasus.v1.t.o.ak.s.*", "_INBOX.u.x",
+			},
+		},
+		{
+			roles.User{Role: roles.Viewer, Name: "v"},
+			[]string{s.Who(), s.Ask("s", wire.VerbStatus), s.Ask("s", wire.VerbWhy), s.Ask("s", wire.VerbWatch), s.WorkAsk()},
+			[]string{wire.Subjects{Tenant: "t", Group: "*"}.Events("*"), s.WorkTold("*"), "_INBOX.v.x"},
+		},
+		{
+			roles.User{Role: roles.Operator, Name: "v"},
+			[]string{s.Who(), s.Ask("s", wire.VerbStatus), s.AskBy("s", wire.VerbSet, "v"), s.AskBy("s", wire.VerbReload, "v")},
+			[]string{wire.Subjects{Tenant: "t", Group: "*"}.Events("*"), "_INBOX.v.x"},
+		},
+	} {
+		c.user.Tenant, c.user.Group = "t", "g"
+		p, err := c.user.Permissions()
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for _, list := range []struct{ want, in []string }{{c.publish, p.Publish}, {c.subscribe, p.Subscribe}} {
+			for _, subject := range list.want {
+				if !slices.ContainsFunc(list.in, func(allowed string) bool { return covers(allowed, subject) }) {
+					t.Errorf("%s: %s is not among %v", c.user.Role, subject, list.in)
+				}
+			}
+			for _, allowed := range list.in {
+				if !slices.ContainsFunc(list.want, func(subject string) bool { return covers(allowed, subject) }) && !strings.HasPrefix(allowed, s.Prefix()) && !strings.HasPrefix(allowed, "pegasus.v1.t.o.") {
+					t.Errorf("%s: nothing needs %s", c.user.Role, allowed)
+				}
+			}
+		}
+	}
+}
+
+// covers reports whether a subject with wildcards has all that another one has.
+func covers(wide, subject string) bool {
+	w, s := strings.Split(wide, "."), strings.Split(subject, ".")
+	for i := range w {
+		switch {
+		case w[i] == ">":
+			return len(s) > i
+		case i >= len(s) || w[i] != "*" && w[i] != s[i] || s[i] == ">":
+			return false
+		}
+	}
+	return len(w) == len(s)
+}
+
+// TestRefused: no name that is a wildcard, and no option of another role.
+func TestRefused(t *testing.T) {
+	for want, u := range map[string]roles.User{
+		`role "boss": use one of member, node, synchronizer, viewer, operator`:                                            {Role: "boss", Name: "b"},
+		`name "*": use letters, digits, - and _, at most 64`:                                                              {Role: roles.Viewer, Name: "*"},
+		`member "a.b": use letters, digits, - and _, at most 64`:                                                          {Role: roles.Member, Name: "a", Members: []string{"a.b"}},
+		`member "n-3": it could be taken for processor 3 of a node "n": give it a name that does not end in - and digits`: {Role: roles.Member, Name: "n-3"},
+		`role "viewer": members belong to the role member: leave them out`:                                                {Role: roles.Viewer, Name: "v", Members: []string{"m"}},
+		`role "member": processors belong to the role node: leave them out`:                                               {Role: roles.Member, Name: "m", Processors: 2},
+		`node "n": 0 processors: give 1 to 1024`:                                                                          {Role: roles.Node, Name: "n"},
+		`role "member": the synchronizer and other groups belong to the role synchronizer: leave them out`:                {Role: roles.Member, Name: "m", Synchronizer: "s"},
+		`other group ">": use letters, digits, - and _, at most 64`:                                                       {Role: roles.Synchronizer, Name: "s", Others: []string{">"}},
+		`synchronizer "": use letters, digits, - and _, at most 64`:                                                       {},
+	} {
+		u.Tenant, u.Group = "t", "g"
+		if u.Role == "" {
+			u.Role, u.Name = roles.Synchronizer, ""
+			want = strings.Replace(want, "synchronizer", "name", 1)
+		}
+		if _, err := u.Permissions(); err == nil || err.Error() != want {
+			t.Errorf("got %v\nwant %s", err, want)
+		}
+	}
+}
