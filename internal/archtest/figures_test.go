@@ -22,17 +22,17 @@ import (
 // paid back by splitting and deleting: at first the limit on all lines was 59,000, and one package
 // had more than 5,000 lines.
 var limits = map[string]int{
-	"lines of code":                               86_000, // 8,500 of them are work distribution, 750 credentials
-	"lines of code of the largest package":        6465,
+	"lines of code":                               89_500, // 12,000 of them are work distribution, 750 credentials
+	"lines of code of the largest package":        6_469,
 	"lines of scgs":                               6952,
-	"lines of internal/synccore":                  7803, // 17 more: why of the groups of a predicate
-	"lines of synchronizer":                       6240, // 75 more: a journal that was removed, pegasus reload
-	"lines of cmd/pegasus":                        5482, // 72 more: pegasus reload
-	"lines of predicates":                         5962, // 132 more: causes of faults in expressions, arithmetic of durations
-	"lines of agent":                              6090, // 225 more: regions that are declared, a member that was replaced or leaves
+	"lines of internal/synccore":                  7_808, // 17 more: why of the groups of a predicate
+	"lines of synchronizer":                       6_270, // 75 more: a journal that was removed, pegasus reload
+	"lines of cmd/pegasus":                        5_571, // 72 more: pegasus reload
+	"lines of predicates":                         5962,  // 132 more: causes of faults in expressions, arithmetic of durations
+	"lines of agent":                              6_094, // 225 more: regions that are declared, a member that was replaced or leaves
 	"lines of another package":                    5000,
 	"packages of more than 5,000 lines":           6, // those six
-	"files of the package with most files":        47,
+	"files of the package with most files":        48,
 	"fields of synccore.Core":                     79,
 	"methods of synccore.Core":                    230,
 	"fields of another type":                      107, // internal/sim.trial,
@@ -46,23 +46,24 @@ var limits = map[string]int{
 	"sleeps in tests outside of virtual time":     0,
 
 	"exported names of agent":                      89,
-	"exported names of balance/local":              38,
+	"exported names of balance/local":              46,
 	"exported names of balance":                    50,
 	"exported names of clocksync":                  99,
 	"exported names of clocksync/clocktest":        14,
 	"exported names of clocksync/source":           55,
 	"exported names of clocksync/source/ntp":       1,
 	"exported names of clocksync/source/otelclock": 2,
-	"exported names of connect":                    10,
+	"exported names of connect":                    11,
 	"exported names of configs":                    1,
 	"exported names of control":                    76,
 	"exported names of control/program":            109,
 	"exported names of embedded":                   14,
-	"exported names of monitor":                    118,
+	"exported names of monitor":                    119,
 	"exported names of observe":                    19,
 	"exported names of predicates":                 77,
 	"exported names of scgs":                       146,
-	"exported names of work":                       42,
+	"exported names of balance/span":               11,
+	"exported names of work":                       44,
 	"exported names of synchronizer":               61,
 }
 

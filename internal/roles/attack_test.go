@@ -137,17 +137,17 @@ func TestForgedParts(t *testing.T) {
 		data          []byte
 	}{
 		{"a hello of another", subjects.State("w3"), hello("w1", "")},
-		{"a hello of another by a carrier", subjects.State(own), bundle("w1", hello("w1", own))},
+		{"a hello of another by a multiplexer", subjects.State(own), bundle("w1", hello("w1", own))},
 		{"another that leaves", subjects.State("w3"), leaving},
-		{"a carrier on which another leaves", subjects.State(own), bundle("w1", leaving)},
+		{"a multiplexer on which another leaves", subjects.State(own), bundle("w1", leaving)},
 		{"lost reports of another", subjects.State("w3"), gone},
-		{"a carrier that brings lost reports of another", subjects.State(own), bundle("w1", gone)},
-		{"a carrier of nobody", subjects.State(own), bundle("nobody", gone)},
+		{"a multiplexer that brings lost reports of another", subjects.State(own), bundle("w1", gone)},
+		{"a multiplexer of no group", subjects.State(own), bundle("nobody", gone)},
 		{"evidence of another", subjects.State(own), evidence},
-		{"a carrier of nobody, again", subjects.State(own), bundle("nobody", gone)},
+		{"a multiplexer of no group, again", subjects.State(own), bundle("nobody", gone)},
 		{"a roster of another", subjects.State(own), roster},
 		{"a roster of another, again", subjects.State(own), roster},
-		{"a carrier that is another's", subjects.State(own), bundle("w3", gone)},
+		{"a multiplexer that is another's", subjects.State(own), bundle("w3", gone)},
 		{"no frame", subjects.State(own), []byte("x")},
 		{"a part that is no frame", subjects.State(own), bundle("w1", []byte{1, 2})},
 	} {
