@@ -3,6 +3,7 @@
 package crew
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"os/signal"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -32,8 +34,15 @@ type Program struct {
 	Processes int    // of them, unless the flag says otherwise
 	Section   string // the section work of the configuration, as YAML in one line
 	Functions []work.Option
-	// Lead puts the work and returns what it has come to. It runs in the first process.
-	Lead func(ctx context.Context, c *Crew) (*Report, error)
+	// Job is called once the flags are parsed; the seed is that of the flags.
+	Job func(seed uint64) (*Job, error)
+}
+
+// Job is what an example does. A process may be killed at any time, and the example started again: so its tasks have IDs.
+type Job struct {
+	Put  func(ctx context.Context, s *work.Space) error      // puts the work
+	Part func(s *work.Space) float64                         // which part of it is recorded, where it was put: from 0 to 1
+	Read func(ctx context.Context, c *Crew) (*Report, error) // reads what it has come to, in the first process
 }
 
 // Report is what the work has come to.
@@ -48,25 +57,40 @@ type Report struct {
 type Crew struct {
 	Space     *work.Space
 	Processes int
-	Seed      uint64
+	// Of are the options of Results and Total: another process may have put the work.
+	Of []work.ResultsOption
 
-	kill    int
-	begun   time.Time
-	mu      sync.Mutex
-	workers map[string]*exec.Cmd
-	killed  []string
-	stopped map[string]int // and how many looks they are to be looked at
-	inputs  []io.Closer    // of all workers
-	running sync.WaitGroup
+	job           *Job
+	seed          uint64
+	server        *serverProcess // nil: the server is in this process
+	once          []func() error // at a tenth of the work
+	faults        []error        // of these
+	kill          int
+	begun         time.Time
+	mu            sync.Mutex
+	workers       map[string]*exec.Cmd
+	killed        []string
+	creatorKilled bool
+	stopped       map[string]int // and how many looks they are to be looked at
+	inputs        []io.Closer    // of all workers
+	running       sync.WaitGroup
 }
 
 // flags are those of all examples.
 type flags struct {
-	processes, kill int
-	seed            uint64
-	json            bool
-	url, name       string
+	processes, kill         int
+	seed                    uint64
+	json                    bool
+	store, dir              string
+	killServer, killCreator bool
+	url, name, part         string // of a process that this program has started
 }
+
+// What a process that another one has started is for, beside members that serve.
+const (
+	partServer  = "server"  // of NATS, with the synchronizer
+	partCreator = "creator" // it puts the work
+)
 
 // Main is the main function of an example. Flags of its own are declared before.
 func Main(p *Program) {
@@ -75,8 +99,13 @@ func Main(p *Program) {
 	flag.Uint64Var(&f.seed, "seed", 1, "of what is random")
 	flag.IntVar(&f.kill, "kill", 0, "kill `N` random processes that run a task, once 10 % of the work is recorded")
 	flag.BoolVar(&f.json, "json", false, "print one object of JSON")
-	flag.StringVar(&f.url, "url", "", "`URL` of the server, of a process that serves")
-	flag.StringVar(&f.name, "name", "", "`NAME` of a process that serves; without it this one leads")
+	flag.StringVar(&f.store, "store", "memory", "`STORE` of the tasks: memory or jetstream")
+	flag.StringVar(&f.dir, "dir", "", "`DIR` of JetStream: what was put there before goes on; without it a new one that is removed")
+	flag.BoolVar(&f.killServer, "kill-server", false, "kill the NATS server and the synchronizer at 10 %, and start them again; with -store jetstream")
+	flag.BoolVar(&f.killCreator, "kill-creator", false, "kill the process that has put the work at 10 %; with -store jetstream")
+	flag.StringVar(&f.url, "url", "", "`URL` of the server, of a process that another one has started")
+	flag.StringVar(&f.name, "name", "", "`NAME` of such a process")
+	flag.StringVar(&f.part, "part", "", "`PART` of such a process: server, creator, or none for a member that serves")
 	flag.Parse()
 	log.SetFlags(0)
 	log.SetPrefix(p.Name + ": ")
@@ -88,8 +117,20 @@ func Main(p *Program) {
 func run(p *Program, f *flags) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if f.name != "" {
-		return serve(ctx, p, f)
+	job, err := p.Job(f.seed)
+	switch {
+	case err != nil:
+		return err
+	case f.part == partServer:
+		return serveNATS(ctx, p, f)
+	case f.name != "":
+		return serve(ctx, p, f, job)
+	case f.store != "memory" && f.store != "jetstream":
+		return fmt.Errorf("-store %s: use memory or jetstream", f.store)
+	case f.store == "memory" && (f.dir != "" || f.killServer || f.killCreator):
+		return errors.New("-dir, -kill-server and -kill-creator need -store jetstream: with memory the tasks die with the process that has put them")
+	case f.killCreator && (f.processes < 2 || f.kill > 0):
+		return errors.New("-kill-creator: run at least two processes, and leave -kill out")
 	}
 	if f.processes < 1 || f.processes > 64 || f.kill < 0 || f.kill >= f.processes {
 		return fmt.Errorf("-processes %d -kill %d: run 1 to 64 processes, and leave at least one", f.processes, f.kill)
@@ -97,7 +138,7 @@ func run(p *Program, f *flags) error {
 	if flag.NArg() > 0 {
 		return fmt.Errorf("%q: it takes no arguments", flag.Args())
 	}
-	return lead(ctx, p, f)
+	return lead(ctx, p, f, job)
 }
 
 // config is that of the synchronizer.
@@ -109,42 +150,93 @@ synchronizers:
     work: %s
 `
 
-// lead runs the synchronizer, the other processes, and the work.
-func lead(ctx context.Context, p *Program, f *flags) error {
-	server, err := embedded.Start(embedded.Options{}) //nolint:contextcheck // It lives until Close.
-	if err != nil {
-		return err
+// start runs a server and the synchronizer in this process, on a port; 0: any.
+func (p *Program) start(ctx context.Context, f *flags, port int) (url string, stop func() error, err error) {
+	options, section := embedded.Options{Port: port}, p.Section
+	if f.store == "jetstream" {
+		options.JetStream, section = f.dir, strings.Replace(section, "{", "{store: jetstream, ", 1)
 	}
-	defer server.Close()
-	cfg, err := synchronizer.ParseConfig(p.Name, fmt.Appendf(nil, config, p.Section), synchronizer.Members("crew", f.processes))
+	server, err := embedded.Start(options) //nolint:contextcheck // It lives until Close.
 	if err != nil {
-		return err
+		return "", nil, err
+	}
+	cfg, err := synchronizer.ParseConfig(p.Name, fmt.Appendf(nil, config, section), synchronizer.Members("crew", f.processes))
+	if err != nil {
+		server.Close()
+		return "", nil, err
 	}
 	s, err := synchronizer.Start(ctx, server.URL(), cfg, synchronizer.Options{})
 	if err != nil {
-		return err
+		server.Close()
+		return "", nil, err
 	}
-	c := &Crew{Processes: f.processes, Seed: f.seed, kill: f.kill, workers: map[string]*exec.Cmd{}, stopped: map[string]int{}}
-	defer c.end()
+	return server.URL(), func() error {
+		defer server.Close()
+		return s.Close()
+	}, nil
+}
+
+// lead runs the other processes, and the work.
+func lead(ctx context.Context, p *Program, f *flags, job *Job) (err error) {
+	if f.store == "jetstream" && f.dir == "" {
+		if f.dir, err = os.MkdirTemp("", p.Name); err != nil {
+			return err
+		}
+		defer func() { _ = os.RemoveAll(f.dir) }()
+	}
+	c := &Crew{Processes: f.processes, seed: f.seed, job: job, kill: f.kill, workers: map[string]*exec.Cmd{}, stopped: map[string]int{}}
+	stop := c.end
+	defer func() { stop() }() // The others end while the server is there still.
+	var url string
+	if f.killServer {
+		c.server = &serverProcess{crew: c, dir: f.dir}
+		if url, err = c.server.start("0"); err != nil {
+			return err
+		}
+		c.once = append(c.once, c.server.again)
+		stop = func() { c.end(); c.server.end() }
+	} else {
+		var stopServer func() error
+		if url, stopServer, err = p.start(ctx, f, 0); err != nil {
+			return err
+		}
+		stop = func() { c.end(); _ = stopServer() }
+	}
 	for i := 2; i <= f.processes; i++ {
-		if err := c.start("w"+strconv.Itoa(i), server.URL()); err != nil {
-			return errors.Join(err, s.Close())
+		name, part := "w"+strconv.Itoa(i), ""
+		if i == 2 && f.killCreator {
+			part, c.Of = partCreator, []work.ResultsOption{work.Of(name)}
+		}
+		if err := c.start(name, url, part); err != nil {
+			return err
 		}
 	}
-	m, space, err := join(ctx, p, server.URL(), "w1")
+	m, space, err := join(ctx, p, url, "w1")
 	if err != nil {
-		return errors.Join(err, s.Close())
+		return err
 	}
 	c.Space, c.begun = space, time.Now()
-	report, err := p.Lead(ctx, c)
+	if !f.killCreator {
+		err = job.Put(ctx, space)
+	}
+	var report *Report
+	if err == nil {
+		report, err = job.Read(ctx, c)
+	}
 	took, stats := time.Since(c.begun), space.Stats()
 	if err == nil && report.Took > 0 {
 		took = report.Took
 	}
-	if err == nil && f.kill > 0 && stats.Redone == 0 {
+	switch {
+	case err != nil:
+	case f.kill > 0 && stats.Redone == 0:
 		err = errors.New("processes were killed, and nothing was done again: the work was over too soon")
+	case len(c.once) > 0:
+		err = errors.New("the work was over before the server was killed")
+	case f.killCreator && !c.killedCreator():
+		err = errors.New("the work was over before the process was killed that had put it")
 	}
-	if err = errors.Join(err, space.Close(), m.Close(), s.Close()); err != nil {
+	if err = errors.Join(err, errors.Join(c.faults...), space.Close(), m.Close()); err != nil {
 		return err
 	}
 	return show(p, f, report, took, &stats)
@@ -177,8 +269,9 @@ func join(ctx context.Context, p *Program, url, name string) (*agent.Member, *wo
 	return m, s, nil
 }
 
-// serve works for the others until the first process is gone, or is told to end.
-func serve(ctx context.Context, p *Program, f *flags) error {
+// serve works for the others until the first process is gone, or is told to end. The creator puts the work before, and
+// prints which part of it is recorded.
+func serve(ctx context.Context, p *Program, f *flags, job *Job) error {
 	lives, gone := context.WithCancel(ctx)
 	defer gone()
 	go func() {
@@ -192,7 +285,21 @@ func serve(ctx context.Context, p *Program, f *flags) error {
 		}
 		return err
 	}
-	err = s.Serve(lives)
+	if f.part == partCreator {
+		if err = job.Put(lives, s); err == nil {
+			tick := time.NewTicker(lookPause)
+			defer tick.Stop()
+			go func() {
+				for range tick.C {
+					fmt.Println(job.Part(s))
+				}
+			}()
+			err = s.Wait(lives)
+		}
+	}
+	if err == nil {
+		err = s.Serve(lives)
+	}
 	if lives.Err() != nil {
 		err = nil
 	}
@@ -204,24 +311,61 @@ func serve(ctx context.Context, p *Program, f *flags) error {
 	return errors.Join(err, s.Close(), m.Close())
 }
 
-// start starts a process that serves.
-func (c *Crew) start(name, url string) error {
-	program, err := os.Executable()
+// start starts a process that serves. The creator is killed once a tenth of its work is recorded.
+func (c *Crew) start(name, url, part string) error {
+	cmd, err := command("-url", url, "-name", name, "-part", part)
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(program, append(slices.Clone(os.Args[1:]), "-url", url, "-name", name)...) //nolint:gosec,noctx // It is this program, and ends with its standard input.
-	cmd.Stderr = os.Stderr
 	input, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	output, err := cmd.StdoutPipe()
 	if err != nil {
 		return err
 	}
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	c.workers[name], c.inputs = cmd, append(c.inputs, input)
-	c.running.Go(func() { _ = cmd.Wait() }) // It is killed, or ends with this process.
+	c.inputs = append(c.inputs, input)
+	if part != partCreator {
+		c.workers[name] = cmd
+	}
+	c.running.Go(func() {
+		for lines := bufio.NewScanner(output); lines.Scan(); {
+			if part, err := strconv.ParseFloat(lines.Text(), 64); err == nil && part >= killAt && part < 1 {
+				c.mu.Lock()
+				c.creatorKilled = true
+				c.mu.Unlock()
+				_ = cmd.Process.Kill() // It may have ended.
+				break
+			}
+		}
+		_ = cmd.Wait() // It is killed, or ends with this process.
+	})
 	return nil
+}
+
+// killAt is which part of the work is recorded when processes are killed.
+const killAt = 0.1
+
+// killedCreator reports whether the process was killed that had put the work.
+func (c *Crew) killedCreator() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.creatorKilled
+}
+
+// command is this program once more.
+func command(flags ...string) (*exec.Cmd, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(program, append(slices.Clone(os.Args[1:]), flags...)...) //nolint:gosec,noctx // It ends with its standard input.
+	cmd.Stderr = os.Stderr
+	return cmd, nil
 }
 
 // end has the other processes end while the server is there still. It does not wait long for one that is stopped.
@@ -240,16 +384,19 @@ func (c *Crew) end() {
 	}
 }
 
-// Watch looks 200 times a second which part of the work is recorded, by part, until stop is called, which returns how long it was.
-func (c *Crew) Watch(part func() float64) (stop func() time.Duration) {
+// lookPause is how often one looks which part of the work is recorded.
+const lookPause = 5 * time.Millisecond
+
+// Watch looks 200 times a second which part of the work is recorded, until stop is called, which returns how long it was.
+func (c *Crew) Watch() (stop func() time.Duration) {
 	over, ended := make(chan struct{}), make(chan struct{})
-	ticker := time.NewTicker(5 * time.Millisecond)
+	ticker := time.NewTicker(lookPause)
 	go func() {
 		defer close(ended)
 		for {
 			select {
 			case <-ticker.C:
-				c.progress(part())
+				c.progress(c.job.Part(c.Space))
 			case <-over:
 				return
 			}
@@ -290,11 +437,18 @@ func (c *Crew) progress(part float64) {
 		}
 		delete(c.stopped, name)
 	}
-	if part < 0.1 || c.kill == 0 && !c.inVain() {
+	if part < killAt {
+		return
+	}
+	for _, do := range c.once {
+		c.faults = append(c.faults, do())
+	}
+	c.once = nil
+	if c.kill == 0 && !c.inVain() {
 		return
 	}
 	holders = slices.DeleteFunc(holders, func(h work.Holding) bool { return c.workers[h.Member] == nil || c.stopped[h.Member] > 0 })
-	random := rand.New(rand.NewPCG(c.Seed, uint64(len(c.workers)))) //nolint:gosec // It is to be repeatable.
+	random := rand.New(rand.NewPCG(c.seed, uint64(len(c.workers)))) //nolint:gosec // It is to be repeatable.
 	random.Shuffle(len(holders), func(i, j int) { holders[i], holders[j] = holders[j], holders[i] })
 	for _, h := range holders[:min(max(0, max(c.kill, 1)-len(c.stopped)), len(holders))] {
 		suspend(c.workers[h.Member].Process)

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/gopegasus/pegasus/examples/crew"
@@ -25,12 +24,19 @@ func main() {
 	crew.Main(&crew.Program{
 		Name: "farm", Processes: 10, Section: "{slots: 1, order: -weight, strategy: {kind: chunk, cut: ss}}",
 		Functions: []work.Option{work.Func("call", call)},
-		Lead: func(ctx context.Context, c *crew.Crew) (*crew.Report, error) {
-			costs, err := costsOf(*weights, *calls, c.Seed)
+		Job: func(seed uint64) (*crew.Job, error) {
+			costs, err := costsOf(*weights, *calls, seed)
 			if err != nil {
 				return nil, err
 			}
-			return lead(ctx, c, costs)
+			return &crew.Job{
+				Put: func(ctx context.Context, s *work.Space) error { return put(ctx, s, costs) },
+				Part: func(s *work.Space) float64 {
+					stats := s.Stats()
+					return 1 - float64(stats.Open)/float64(len(costs))
+				},
+				Read: func(ctx context.Context, c *crew.Crew) (*crew.Report, error) { return read(ctx, c, costs) },
+			}, nil
 		},
 	})
 }
@@ -47,30 +53,33 @@ func call(ctx context.Context, cost time.Duration) (time.Duration, error) {
 	}
 }
 
-func lead(ctx context.Context, c *crew.Crew, costs []time.Duration) (*crew.Report, error) {
-	var sum time.Duration
-	var done atomic.Int64 // of sum
+func put(ctx context.Context, s *work.Space, costs []time.Duration) error {
+	for i, cost := range costs {
+		if err := s.Put(ctx, "call", cost, work.ID("call/%d", i), work.Weight(cost.Seconds())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func read(ctx context.Context, c *crew.Crew, costs []time.Duration) (*crew.Report, error) {
+	var sum, done time.Duration
 	for _, cost := range costs {
 		sum += cost
 	}
-	for i, cost := range costs {
-		if err := c.Space.Put(ctx, "call", cost, work.ID("call/%d", i), work.Weight(cost.Seconds())); err != nil {
-			return nil, err
-		}
-	}
-	stop := c.Watch(func() float64 { return time.Duration(done.Load()).Seconds() / sum.Seconds() })
+	stop := c.Watch()
 	n := 0
-	for r, err := range work.Results[time.Duration](ctx, c.Space, "call") {
+	for r, err := range work.Results[time.Duration](ctx, c.Space, "call", c.Of...) {
 		if err != nil {
 			stop()
 			return nil, err
 		}
 		n++
-		done.Add(int64(r.Value))
+		done += r.Value
 	}
 	took := stop()
-	if n != len(costs) || done.Load() != int64(sum) {
-		return nil, fmt.Errorf("%d results of %d calls, %v of %v done", n, len(costs), time.Duration(done.Load()), sum)
+	if n != len(costs) || done != sum {
+		return nil, fmt.Errorf("%d results of %d calls, %v of %v done", n, len(costs), done, sum)
 	}
 	bound := max(slices.Max(costs), sum/time.Duration(c.Processes))
 	return &crew.Report{Took: took, Bound: bound, Result: n, Text: fmt.Sprintf("%d calls, each recorded once; a static split takes %v", n, split(costs, c.Processes))}, nil

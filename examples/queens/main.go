@@ -27,11 +27,20 @@ func main() {
 	crew.Main(&crew.Program{
 		Name: "queens", Processes: 2, Section: "{slots: 1}",
 		Functions: []work.Option{work.Bag("queens", place, func(a, b int64) int64 { return a + b })},
-		Lead: func(ctx context.Context, c *crew.Crew) (*crew.Report, error) {
+		Job: func(uint64) (*crew.Job, error) {
 			if *n < 1 || *n > len(solutions) {
 				return nil, fmt.Errorf("-n %d: write 1 to %d", *n, len(solutions))
 			}
-			return lead(ctx, c, *n)
+			return &crew.Job{
+				Put: func(ctx context.Context, s *work.Space) error {
+					return s.Put(ctx, "queens", &Boards{*n, []board{{}}}, work.ID("board"))
+				},
+				Part: func(s *work.Space) float64 {
+					found, _ := work.Found[int64](s, "queens")
+					return float64(found) / float64(max(1, solutions[*n-1]))
+				},
+				Read: func(ctx context.Context, c *crew.Crew) (*crew.Report, error) { return read(ctx, c, *n) },
+			}, nil
 		},
 	})
 }
@@ -106,16 +115,10 @@ func place(ctx context.Context, b *Boards, found *int64) error {
 	return nil
 }
 
-func lead(ctx context.Context, c *crew.Crew, n int) (*crew.Report, error) {
+func read(ctx context.Context, c *crew.Crew, n int) (*crew.Report, error) {
 	want := solutions[n-1]
-	if err := c.Space.Put(ctx, "queens", &Boards{n, []board{{}}}); err != nil {
-		return nil, err
-	}
-	stop := c.Watch(func() float64 {
-		found, _ := work.Found[int64](c.Space, "queens")
-		return float64(found) / float64(want)
-	})
-	found, err := work.Total[int64](ctx, c.Space, "queens")
+	stop := c.Watch()
+	found, err := work.Total[int64](ctx, c.Space, "queens", c.Of...)
 	took := stop()
 	if err != nil {
 		return nil, err

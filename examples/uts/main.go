@@ -18,12 +18,21 @@ func main() {
 	crew.Main(&crew.Program{
 		Name: "uts", Processes: 2, Section: "{slots: 1}",
 		Functions: []work.Option{work.Bag("uts", search, func(a, b int64) int64 { return a + b })},
-		Lead: func(ctx context.Context, c *crew.Crew) (*crew.Report, error) {
+		Job: func(uint64) (*crew.Job, error) {
 			shape, err := shapeOf(*tree)
 			if err != nil {
 				return nil, fmt.Errorf("-tree: %w", err)
 			}
-			return lead(ctx, c, shape)
+			return &crew.Job{
+				Put: func(ctx context.Context, s *work.Space) error {
+					return s.Put(ctx, "uts", whole(shape), work.ID("root"))
+				},
+				Part: func(s *work.Space) float64 {
+					found, _ := work.Found[int64](s, "uts")
+					return float64(found) / float64(shape.nodes)
+				},
+				Read: func(ctx context.Context, c *crew.Crew) (*crew.Report, error) { return read(ctx, c, shape) },
+			}, nil
 		},
 	})
 }
@@ -39,15 +48,9 @@ func search(ctx context.Context, b *Stack, found *int64) error {
 	return nil
 }
 
-func lead(ctx context.Context, c *crew.Crew, shape *shape) (*crew.Report, error) {
-	if err := c.Space.Put(ctx, "uts", whole(shape)); err != nil {
-		return nil, err
-	}
-	stop := c.Watch(func() float64 {
-		found, _ := work.Found[int64](c.Space, "uts")
-		return float64(found) / float64(shape.nodes)
-	})
-	nodes, err := work.Total[int64](ctx, c.Space, "uts")
+func read(ctx context.Context, c *crew.Crew, shape *shape) (*crew.Report, error) {
+	stop := c.Watch()
+	nodes, err := work.Total[int64](ctx, c.Space, "uts", c.Of...)
 	took := stop()
 	if err != nil {
 		return nil, err
