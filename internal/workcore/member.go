@@ -271,8 +271,9 @@ func (m *Member) takeEnd(in *Input, out *Output) {
 		out.Err = fmt.Errorf("phase %d: %w, %d of them, and it was declared over", in.Phase, ErrOpen, m.Counts().Open)
 		return
 	}
-	m.phase++
-	m.dropAll(out)
+	if m.phase++; !in.Void {
+		m.dropAll(out)
+	}
 }
 
 // takeDrain gives up what waits, and has what runs saved: what is left of it goes back to its account.
