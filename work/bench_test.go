@@ -7,9 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/embedded"
@@ -39,12 +43,17 @@ func TestMain(m *testing.M) {
 // benchServer starts a server, and a synchronizer that waits for so many members.
 func benchServer(b *testing.B, members int) *embedded.Server {
 	b.Helper()
-	server, err := embedded.Start(embedded.Options{})
+	return benchServerOf(b, embedded.Options{}, live, members)
+}
+
+func benchServerOf(b *testing.B, options embedded.Options, config string, members int) *embedded.Server {
+	b.Helper()
+	server, err := embedded.Start(options)
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(server.Close)
-	cfg, err := synchronizer.ParseConfig("test.yaml", []byte(live), synchronizer.Members("gsync", members))
+	cfg, err := synchronizer.ParseConfig("test.yaml", []byte(config), synchronizer.Members("gsync", members))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -214,4 +223,86 @@ func BenchmarkEnd(b *testing.B) {
 	}
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
+}
+
+// benchPutters is how many goroutines put tasks at a time, and barePending how many bare messages are on their way.
+const (
+	benchPutters = 1000
+	barePending  = 4000
+)
+
+// BenchmarkDurable puts, runs and records empty tasks in one process, with their log in JetStream.
+func BenchmarkDurable(b *testing.B) {
+	server := benchServerOf(b, embedded.Options{JetStream: b.TempDir()}, durableText, 1)
+	s := benchSpaces(b, server, []work.Option{work.Func("empty", empty)})[0]
+	b.ResetTimer()
+	var all sync.WaitGroup
+	for i := range benchPutters {
+		all.Go(func() {
+			for n := i; n < b.N; n += benchPutters {
+				if err := s.Put(b.Context(), "empty", []byte(nil)); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if err := s.Wait(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "tasks/s")
+}
+
+// BenchmarkBareJetStream does what BenchmarkDurable does by hand: a message for each put, fetched, a record by
+// compare-and-set on a subject of its own, and an acknowledgement.
+func BenchmarkBareJetStream(b *testing.B) {
+	server := benchServerOf(b, embedded.Options{JetStream: b.TempDir()}, live, 1)
+	conn, err := nats.Connect(server.URL())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(conn.Close)
+	js, err := jetstream.New(conn, jetstream.WithPublishAsyncMaxPending(barePending))
+	if err != nil {
+		b.Fatal(err)
+	}
+	stream, err := js.CreateStream(b.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"S.>"}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	consumer, err := stream.CreateConsumer(b.Context(), jetstream.ConsumerConfig{
+		Durable: "c", FilterSubject: "S.t.>", AckPolicy: jetstream.AckExplicitPolicy, MaxAckPending: barePending,
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ResetTimer()
+	var all sync.WaitGroup
+	all.Go(func() {
+		for n := range b.N {
+			id := strconv.Itoa(n)
+			if _, err := js.PublishAsync("S.t."+id, []byte(id), jetstream.WithMsgID(id)); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+	for done := 0; done < b.N; {
+		batch, err := consumer.Fetch(min(256, b.N-done))
+		if err != nil {
+			b.Fatal(err)
+		}
+		for m := range batch.Messages() {
+			if _, err := js.PublishAsync("S.x."+string(m.Data()), []byte("done"), jetstream.WithExpectLastSequencePerSubject(0)); err != nil {
+				b.Fatal(err)
+			}
+			if err := m.Ack(); err != nil {
+				b.Fatal(err)
+			}
+			done++
+		}
+	}
+	all.Wait()
+	<-js.PublishAsyncComplete()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "tasks/s")
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/gopegasus/pegasus/work"
 )
 
+var durableText = strings.Replace(live, "{slots: 1}", "{slots: 1, store: jetstream}", 1)
+
 // newDurable is newLive with a server that has JetStream in a directory.
 func newDurable(t *testing.T, dir string, members int) *liveGroup {
 	t.Helper()
@@ -19,8 +21,7 @@ func newDurable(t *testing.T, dir string, members int) *liveGroup {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	text := strings.Replace(live, "{slots: 1}", "{slots: 1, store: jetstream}", 1)
-	cfg, err := synchronizer.ParseConfig("test.yaml", []byte(text), synchronizer.Members("gsync", members))
+	cfg, err := synchronizer.ParseConfig("test.yaml", []byte(durableText), synchronizer.Members("gsync", members))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,8 @@ func TestFarm(t *testing.T) {
 	for _, args := range [][]string{
 		{"-json", "-weights", "1,2,3,1,1,2,1,1", "-processes", "3"},
 		{"-json", "-weights", "7,5,3,11,2,4,6,1,9", "-processes", "4", "-kill", "1"},
+		{"-json", "-weights", "7,5,3,11,2,4,6,1,9", "-processes", "4", "-store", "jetstream", "-kill-creator"},
+		{"-json", "-weights", "7,5,3,11,2,4,6,1,9", "-processes", "4", "-store", "jetstream", "-kill-server"},
 	} {
 		out, err := testprogram.Command(t, args...).Output()
 		var got struct {
@@ -25,6 +27,8 @@ func TestFarm(t *testing.T) {
 	}
 	for _, c := range []struct{ flag, value, want string }{
 		{"-calls", "0", "farm: -calls: run at least one\n"},
+		{"-store", "disk", "farm: -store disk: use memory or jetstream\n"},
+		{"-dir", "d", "farm: -dir, -kill-server and -kill-creator need -store jetstream: with memory the tasks die with the process that has put them\n"},
 		{"-kill", "9", "farm: -processes 2 -kill 9: run 1 to 64 processes, and leave at least one\n"},
 	} {
 		out, err := testprogram.Command(t, c.flag, c.value, "-processes", "2").CombinedOutput()

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -65,6 +66,35 @@ func stopped(tb testing.TB, seed uint64, args ...string) []byte {
 		tb.Fatalf("%v: %v: %s", args, err, &stderr)
 	}
 	return stdout.Bytes()
+}
+
+// TestKilledAll runs the program with arguments and a directory, kills all its processes after a random time within a second,
+// and runs it again with the same directory, as often as PEGASUS_STOPS says. The second run has to print an object
+// of JSON with the result.
+func TestKilledAll(t *testing.T, result int64, args ...string) {
+	t.Helper()
+	for seed := range uint64(testcount.Of(t, "STOPS", 1)) { //nolint:gosec // Above 0.
+		random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // It is to be repeatable.
+		all := append(slices.Clone(args), "-json", "-store", "jetstream", "-dir", t.TempDir())
+		cmd := Command(t, all...)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(random.IntN(1000)) * time.Millisecond)
+		list := append(children(cmd.Process.Pid), cmd.Process.Pid)
+		for _, pid := range list {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // It may have ended.
+		}
+		_ = cmd.Wait()
+		var stderr bytes.Buffer
+		cmd = Command(t, all...)
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		var got struct{ Result int64 }
+		if err != nil || json.Unmarshal(out, &got) != nil || got.Result != result {
+			t.Errorf("seed %d: %v: %s%s", seed, err, out, &stderr)
+		}
+	}
 }
 
 // children are the processes that a process has started and that have not ended.

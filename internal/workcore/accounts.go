@@ -63,6 +63,12 @@ func (a *accounts) adopt(name string, s *Store) {
 	slices.SortFunc(a.taken, func(a, b taken) int { return strings.Compare(a.name, b.name) })
 }
 
+// careful reports whether an owner of one of the accounts has died in this phase.
+func (a *accounts) careful() (careful bool) {
+	a.each(func(_ string, s *Store) { careful = careful || s.careful })
+	return careful
+}
+
 // lose takes back what a holder has of each account.
 func (a *accounts) lose(holder string) {
 	a.each(func(_ string, s *Store) { s.Lose(holder) })

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// durable holds back what a member says and does until the logs have what it rests on. So nobody ever hears of a
-// record, a put or the end of a phase that a crash could undo.
+// durable holds back what a member tells others and its program until the logs have what it rests on. So nobody ever
+// hears of a record, a put or the end of a phase that a crash could undo. Functions do not wait: a crash ends them too.
 type durable struct {
 	last    uint64   // ticket that was given
 	pending []ticket // that the logs do not have yet, by their numbers
@@ -82,29 +82,22 @@ func (m *Member) log(out *Output) {
 			s.ended = false
 		}
 	})
-	if len(d.pending) == 0 && len(d.held) == 0 || out.empty() {
+	careful := m.accounts.careful()
+	if len(d.pending) == 0 && len(d.held) == 0 || len(out.Frames)+len(out.Results)+len(out.Lost) == 0 && (!careful || len(out.Runs) == 0) {
 		return
 	}
-	h := held{until: d.last, out: Output{
-		Runs: slices.Clone(out.Runs), Yields: slices.Clone(out.Yields), Recorded: slices.Clone(out.Recorded), Stops: slices.Clone(out.Stops),
-		Results: slices.Clone(out.Results), Lost: slices.Clone(out.Lost), Frames: make([]Frame, len(out.Frames)),
-	}}
+	h := held{until: d.last, out: Output{Results: slices.Clone(out.Results), Lost: slices.Clone(out.Lost), Frames: make([]Frame, len(out.Frames))}}
 	for i := range out.Frames {
 		h.out.Frames[i] = out.Frames[i].Kept()
 	}
+	if careful { // The log has to know of a run before the process can die of it.
+		h.out.Runs, out.Runs = slices.Clone(out.Runs), out.Runs[:0]
+	}
 	d.held = append(d.held, h)
-	err, log := out.Err, out.Log
-	out.Log = nil
-	out.reset()
-	out.Err, out.Log = err, log
+	out.Frames, out.Results, out.Lost = out.Frames[:0], out.Results[:0], out.Lost[:0]
 }
 
-// empty reports whether there is nothing to hold back.
-func (o *Output) empty() bool {
-	return len(o.Frames)+len(o.Runs)+len(o.Yields)+len(o.Recorded)+len(o.Stops)+len(o.Results)+len(o.Lost) == 0
-}
-
-// Release fills out with what an earlier step asks for, once the logs have what it rests on, and reports whether
+// Release fills out with what an earlier step tells, once the logs have what it rests on, and reports whether
 // there was one. Whoever drives a member with logs calls it after each step, until it returns false.
 func (m *Member) Release(out *Output) bool {
 	d := m.durable

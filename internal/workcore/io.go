@@ -96,7 +96,7 @@ type Output struct {
 	Stops    []int    // slots whose task is not theirs any more: they return as soon as they can
 	Results  []Result // for the program
 	Lost     []Lost   // members that left the roster
-	Log      []Append // what goes into logs; the other slices wait until it is there, see [Member.Release]
+	Log      []Append // what goes into logs; Frames, Results and Lost wait until it is there, see [Member.Release]
 	Err      error    // the input is refused, and has changed nothing
 	// Over: this member is not in the roster any more. Each further input is ignored.
 	Over bool

@@ -236,6 +236,7 @@ func (s *Store) replay(e *entry) error {
 		if s.account.End(e.seq, s.account.Phase()) == NotEmpty {
 			return fmt.Errorf("it ends a phase in which %w", ErrOpen)
 		}
+		s.careful = false
 	case entryBegan, entryDied:
 		if o := s.account.find(e.record.ID); o != nil && e.kind == entryBegan {
 			o.lease.began = true
@@ -248,8 +249,12 @@ func (s *Store) replay(e *entry) error {
 	return nil
 }
 
-// replayOwner notes that another life has the account, or that its owner has given it up.
+// replayOwner notes that another life has the account, or that its owner has given it up. An owner that has not given
+// it up has died. Runs need not be in the log before they begin, so it cannot be known of what; from then on in this
+// phase they have to.
 func (s *Store) replayOwner(owner Peer) {
+	s.careful = s.careful || owner.Name != "" && s.owned
+	s.owned = owner.Name != ""
 	for _, o := range s.account.tasks {
 		if o.fate == Kept && o.lease.began {
 			if o.lease.began = false; owner.Name != "" {

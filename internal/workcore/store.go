@@ -55,6 +55,8 @@ type Store struct {
 	log     []byte // entries, each behind its length
 	scratch []byte // of note
 	ended   bool   // log has the end of a phase
+	owned   bool   // the last entry of an owner says that it has the account
+	careful bool   // an owner has died in this phase: a task may have killed it
 }
 
 // leased is who has an open task.
@@ -357,7 +359,7 @@ func (s *Store) End() bool {
 		return false
 	}
 	s.note(&entry{kind: entryEnd, seq: s.account.Seq()})
-	s.ended = true
+	s.ended, s.careful = true, false
 	return true
 }
 
