@@ -17,6 +17,7 @@ import (
 
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/internal/testnats"
 	"github.com/gopegasus/pegasus/synchronizer"
 	"github.com/gopegasus/pegasus/work"
 )
@@ -27,7 +28,7 @@ const benchHelp = "PEGASUS_BENCH_HELP"
 func TestMain(m *testing.M) {
 	url := os.Getenv(benchHelp)
 	if url == "" {
-		os.Exit(m.Run())
+		testnats.Main(m)
 	}
 	member, err := agent.Join(context.Background(), url, agent.Config{Group: "g", Name: "helper"})
 	if err != nil {

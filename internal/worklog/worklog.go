@@ -50,11 +50,14 @@ func Open(ctx context.Context, conn *nats.Conn, settings Settings) (*Log, error)
 	if l.js, err = jetstream.New(conn); err != nil {
 		return nil, l.explain(err)
 	}
-	if l.stream, err = l.js.CreateStream(ctx, settings.stream()); errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-		l.stream, err = l.js.Stream(ctx, settings.Stream)
-	}
+	err = l.ask(ctx, func(ctx context.Context) error {
+		if l.stream, err = l.js.CreateStream(ctx, settings.stream()); errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+			l.stream, err = l.js.Stream(ctx, settings.Stream)
+		}
+		return err
+	})
 	if err != nil {
-		return nil, l.explain(err)
+		return nil, err
 	}
 	have, want := l.stream.CachedInfo().Config, settings.stream()
 	if different := streamDifferences(&have, &want); different != nil {
@@ -69,11 +72,39 @@ func (l *Log) Name() string { return l.settings.Stream }
 
 func (l *Log) subject(of string) string { return l.settings.Stream + "." + of }
 
+// ask asks the server, again if no answer comes: a stream without a leader does not answer, and one that was just
+// created on a cluster has none yet.
+func (l *Log) ask(ctx context.Context, question func(context.Context) error) error {
+	var err error
+	for range attempts {
+		one, cancel := context.WithTimeout(ctx, askPatience)
+		err = question(one)
+		cancel()
+		if err == nil || ctx.Err() != nil || !isSilent(err) {
+			break
+		}
+	}
+	if err != nil {
+		return l.explain(err)
+	}
+	return nil
+}
+
+// How often a question is asked, and how long one waits for each answer.
+const (
+	attempts    = 5
+	askPatience = 2 * time.Second
+)
+
+func isSilent(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, jetstream.ErrNoStreamResponse)
+}
+
 // The pauses between two attempts to append, and how long one waits for an answer.
 const (
 	firstPause = 5 * time.Millisecond
 	lastPause  = 250 * time.Millisecond
-	patience   = 5 * time.Second
+	patience   = time.Second
 )
 
 // Append appends a message to the log of a subject, below the stream's name, if the last message of that log has the
@@ -141,14 +172,16 @@ func isCode(err error, code jetstream.ErrorCode) bool {
 // Last returns the last message of the log of a subject; 0: it has none. It may be an old one if a server answers
 // that does not lead any more; behind a [Log.Barrier] it is not older than that.
 func (l *Log) Last(ctx context.Context, subject string) (seq uint64, body []byte, err error) {
-	m, err := l.stream.GetLastMsgForSubject(ctx, l.subject(subject))
-	switch {
-	case errors.Is(err, jetstream.ErrMsgNotFound):
-		return 0, nil, nil
-	case err != nil:
-		return 0, nil, l.explain(err)
-	}
-	return m.Sequence, m.Data, nil
+	err = l.ask(ctx, func(ctx context.Context) error {
+		m, err := l.stream.GetLastMsgForSubject(ctx, l.subject(subject))
+		if err == nil {
+			seq, body = m.Sequence, m.Data
+		} else if errors.Is(err, jetstream.ErrMsgNotFound) {
+			err = nil
+		}
+		return err
+	})
+	return seq, body, err
 }
 
 // Read hands each message of the log of a subject to take that is behind the sequence after, in their order, up to
@@ -158,11 +191,15 @@ func (l *Log) Read(ctx context.Context, subject string, after uint64, take func(
 	if err != nil || last <= after {
 		return max(last, after), err
 	}
-	c, err := l.js.OrderedConsumer(ctx, l.settings.Stream, jetstream.OrderedConsumerConfig{
-		FilterSubjects: []string{l.subject(subject)}, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1,
+	var c jetstream.Consumer
+	err = l.ask(ctx, func(ctx context.Context) (err error) {
+		c, err = l.js.OrderedConsumer(ctx, l.settings.Stream, jetstream.OrderedConsumerConfig{
+			FilterSubjects: []string{l.subject(subject)}, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1,
+		})
+		return err
 	})
 	if err != nil {
-		return 0, l.explain(err)
+		return 0, err
 	}
 	messages, err := c.Messages()
 	if err != nil {
@@ -197,9 +234,13 @@ const barrier = "barrier"
 // Barrier appends a message that says nothing, and then lists the subjects that match a filter and have messages, no
 // older than that message. So a server is not believed that was cut off and does not know it.
 func (l *Log) Barrier(ctx context.Context, filter string) (subjects []string, err error) {
-	ack, err := l.js.Publish(ctx, l.subject(barrier), nil)
+	var ack *jetstream.PubAck
+	err = l.ask(ctx, func(ctx context.Context) (err error) {
+		ack, err = l.js.Publish(ctx, l.subject(barrier), nil)
+		return err
+	})
 	if err != nil {
-		return nil, l.explain(err)
+		return nil, err
 	}
 	subjects, seq, err := l.Subjects(ctx, filter)
 	switch {
@@ -213,9 +254,9 @@ func (l *Log) Barrier(ctx context.Context, filter string) (subjects []string, er
 
 // Subjects lists the subjects that match a filter and have messages, below the stream's name, and the last sequence of all.
 func (l *Log) Subjects(ctx context.Context, filter string) (subjects []string, seq uint64, err error) {
-	info, err := l.stream.Info(ctx, jetstream.WithSubjectFilter(l.subject(filter)))
+	info, err := l.info(ctx, jetstream.WithSubjectFilter(l.subject(filter)))
 	if err != nil {
-		return nil, 0, l.explain(err)
+		return nil, 0, err
 	}
 	for s := range info.State.Subjects {
 		subjects = append(subjects, strings.TrimPrefix(s, l.settings.Stream+"."))
@@ -225,17 +266,24 @@ func (l *Log) Subjects(ctx context.Context, filter string) (subjects []string, s
 
 // Purge removes the messages of a subject that are before a sequence.
 func (l *Log) Purge(ctx context.Context, subject string, before uint64) error {
-	if err := l.stream.Purge(ctx, jetstream.WithPurgeSubject(l.subject(subject)), jetstream.WithPurgeSequence(before)); err != nil {
-		return l.explain(err)
-	}
-	return nil
+	return l.ask(ctx, func(ctx context.Context) error {
+		return l.stream.Purge(ctx, jetstream.WithPurgeSubject(l.subject(subject)), jetstream.WithPurgeSequence(before))
+	})
+}
+
+func (l *Log) info(ctx context.Context, options ...jetstream.StreamInfoOpt) (info *jetstream.StreamInfo, err error) {
+	err = l.ask(ctx, func(ctx context.Context) (err error) {
+		info, err = l.stream.Info(ctx, options...)
+		return err
+	})
+	return info, err
 }
 
 // Size is how many messages and bytes the stream has.
 func (l *Log) Size(ctx context.Context) (messages, bytes uint64, err error) {
-	info, err := l.stream.Info(ctx)
+	info, err := l.info(ctx)
 	if err != nil {
-		return 0, 0, l.explain(err)
+		return 0, 0, err
 	}
 	return info.State.Msgs, info.State.Bytes, nil
 }
@@ -252,7 +300,7 @@ func (l *Log) explain(err error) error {
 // explanation is what failed and what to do, or nothing. A server without JetStream, and one that does not permit a
 // request, may leave it without an answer; a refusal is the last error of the connection.
 func explanation(err, last error, stream string, payload int64) string {
-	silent := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout)
+	silent := isSilent(err) && !errors.Is(err, jetstream.ErrNoStreamResponse)
 	switch {
 	case silent && last != nil && errors.Is(last, nats.ErrPermissionViolation) && strings.Contains(last.Error(), stream):
 		return fmt.Sprintf("the NATS server does not permit this user to use it: permit the user to publish to $JS.API.> and %s.>, and to subscribe to _INBOX.> (%v)", stream, last)
