@@ -1,10 +1,14 @@
 package work_test
 
 import (
+	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/gopegasus/pegasus/embedded"
 	"github.com/gopegasus/pegasus/synchronizer"
@@ -21,7 +25,13 @@ func newDurable(t *testing.T, dir string, members int) *liveGroup {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	cfg, err := synchronizer.ParseConfig("test.yaml", []byte(durableText), synchronizer.Members("gsync", members))
+	return durableOn(t, server, "gsync", durableText, members)
+}
+
+// durableOn is a group on a server that is there.
+func durableOn(t *testing.T, server *embedded.Server, sync, text string, members int) *liveGroup {
+	t.Helper()
+	cfg, err := synchronizer.ParseConfig("test.yaml", []byte(text), synchronizer.Members(sync, members))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,8 +81,16 @@ func TestDurableRestart(t *testing.T) {
 	putNamed(t, list[0], 30)
 	gate.await(t, 2)
 	close(gate.open)
-	gate.await(t, 10)
-	g.server.Close()
+	var known []int
+	for r, err := range work.Results[int](limited(t), list[0], "task") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if known = append(known, r.Value); len(known) == 5 {
+			break
+		}
+	}
+	g.server.Close() // Nobody can write anything any more.
 	for _, s := range list {
 		_ = s.Close()
 	}
@@ -82,11 +100,11 @@ func TestDurableRestart(t *testing.T) {
 	serveLive(t, list[1])
 	putNamed(t, list[0], 30)
 	collect(t, list[0], 30)
-	most := 0
-	for n := range 30 {
-		most = max(most, gate.ran(n))
+	for _, n := range known {
+		if gate.ran(n) != 1 {
+			t.Errorf("task %d ran %d times, and its result was told after the first", n, gate.ran(n))
+		}
 	}
-	fmt.Println("most runs", most)
 }
 
 // TestDurableOrphan: the member that has put the tasks is cut off. Another one takes over its account, and a third
@@ -117,5 +135,123 @@ func TestDurableOrphan(t *testing.T) {
 	proxy.release()
 	if err := list[1].Wait(limited(t)); !errors.Is(err, work.ErrDropped) {
 		t.Errorf("the member that was cut off: %v", err)
+	}
+}
+
+// jetStreamOf is JetStream of the server of a group.
+func jetStreamOf(t *testing.T, g *liveGroup) jetstream.JetStream {
+	t.Helper()
+	conn, err := nats.Connect(g.server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return js
+}
+
+// TestDurableDeleted: somebody deletes the stream while tasks run. Nothing is reported as done, and the error says what to do.
+func TestDurableDeleted(t *testing.T) {
+	t.Parallel()
+	g := newDurable(t, t.TempDir(), 2)
+	gate := newGate()
+	list := g.spaces([]string{"a", "b"}, gate.option())
+	serveLive(t, list[1])
+	putNamed(t, list[0], 3)
+	gate.await(t, 2)
+	if err := jetStreamOf(t, g).DeleteStream(t.Context(), "pegasus+default+g"); err != nil {
+		t.Fatal(err)
+	}
+	close(gate.open)
+	const want = "work: stream pegasus+default+g: the stream was deleted, and its tasks with it, or it has no leader now: if nats stream info does not find it, " +
+		"open the space again, which creates it, and put the tasks again: nats: no response from stream: the stream is not there"
+	if err := list[0].Wait(limited(t)); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if err := list[0].Put(limited(t), "task", 1); err == nil {
+		t.Error("a task was put into a stream that is not there")
+	}
+}
+
+// TestDurableFull: Put waits at three quarters of what the log may have, and goes on once a phase was removed.
+func TestDurableFull(t *testing.T) {
+	t.Parallel()
+	server, err := embedded.Start(embedded.Options{JetStream: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	g := durableOn(t, server, "gsync", strings.Replace(durableText, "store: jetstream", "store: jetstream, log: {most: 1}", 1), 1)
+	a := g.spaces([]string{"a"}, work.Func("long", func(_ context.Context, text []byte) (int, error) { return len(text), nil }))[0]
+	long := make([]byte, 40<<10)
+	for phase := range 3 {
+		var waits error
+		n := 0
+		for ; waits == nil && n < 40; n++ {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			waits = a.Put(ctx, "long", long)
+			cancel()
+		}
+		if want := "the log has three quarters of what log.most allows: work: wait: context deadline exceeded"; phase == 0 && (waits == nil || !strings.HasSuffix(waits.Error(), want)) {
+			t.Errorf("phase %d, %d tasks: %v, want %s", phase, n, waits, want)
+		}
+		if err := a.Wait(limited(t)); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.Wait(limited(t)); err != nil { // The phase before is removed when the next one is over.
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestDurableGroups: two groups on one server have a stream each.
+func TestDurableGroups(t *testing.T) {
+	t.Parallel()
+	one := newDurable(t, t.TempDir(), 1)
+	two := durableOn(t, one.server, "hsync", strings.NewReplacer("gsync", "hsync", "group: g", "group: h").Replace(durableText), 1)
+	two.group = "h"
+	gate := newGate()
+	close(gate.open)
+	a, b := one.spaces([]string{"a"}, gate.option())[0], two.spaces([]string{"a"}, gate.option())[0]
+	putNamed(t, a, 5)
+	putNamed(t, b, 7)
+	collect(t, a, 5)
+	collect(t, b, 7)
+}
+
+// TestOfWhom: what asks for the results of others is refused where there are none.
+func TestOfWhom(t *testing.T) {
+	t.Parallel()
+	gate := newGate()
+	close(gate.open)
+	memory := newLive(t, live, 1).spaces([]string{"a"}, gate.option())[0]
+	for _, err := range work.Results[int](limited(t), memory, "task", work.Of("b")) {
+		if want := `work: the results of what "b" has put for "task": with store: memory only the member that puts a task gets its result: use store: jetstream`; err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	a := newDurable(t, t.TempDir(), 1).spaces([]string{"a"}, gate.option())[0]
+	n := 0
+	for _, err := range work.Results[int](limited(t), a, "task", work.Of("b")) {
+		if want := `work: no member "b" has ever opened the space: give Of the name of one`; err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+		n++
+	}
+	if n != 1 {
+		t.Errorf("%d errors", n)
+	}
+	putNamed(t, a, 3)
+	n = 0
+	for _, err := range work.Results[int](limited(t), a, "task", work.Of("a")) { // These are its own.
+		if n++; err != nil {
+			t.Error(err)
+		}
+	}
+	if n != 3 {
+		t.Errorf("%d results", n)
 	}
 }
