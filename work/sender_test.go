@@ -25,6 +25,8 @@ func TestNobodySpeaksForAnother(t *testing.T) {
 				t.Errorf("a frame of b on the subject of %s: %d are refused, want %d", from, got, bad)
 			}
 		}
+		a.mu.Lock()
+		defer a.mu.Unlock()
 		if err := a.readFrame("c", frame); err == nil || !strings.Contains(err.Error(), `a frame of "b" on the subject of "c"`) {
 			t.Error(err)
 		}
