@@ -71,12 +71,7 @@ func openLogs(ctx context.Context, s *Space) (l *logs, own *workcore.Store, phas
 	if l.log, err = worklog.Open(ctx, conn.NATS(), settings); err != nil {
 		return nil, nil, 0, err
 	}
-	k := l.keeper(ctx)
-	_, d, err := k.Decided()
-	if err != nil {
-		return nil, nil, 0, err
-	}
-	own, w, err := k.Take(s.link.Self().Name, d, func() bool { return true })
+	own, w, d, err := l.keeper(ctx).Open()
 	if err != nil {
 		return nil, nil, 0, err
 	}
@@ -114,7 +109,14 @@ func (b bound) Purge(subject string, before uint64) error { return b.Log.Purge(b
 
 // keeper uses the log as long as ctx lasts.
 func (l *logs) keeper(ctx context.Context) *workcore.Keeper {
-	return &workcore.Keeper{Log: bound{ctx, l.log}, Stream: l.log.Name(), Self: workcore.Peer(l.space.link.Self()), Limits: l.limits}
+	return &workcore.Keeper{Log: bound{ctx, l.log}, Stream: l.log.Name(), Self: workcore.Peer(l.space.link.Self()), Limits: l.limits, Lives: l.lives}
+}
+
+// lives reports whether a life is in the roster.
+func (l *logs) lives(p workcore.Peer) bool {
+	l.space.mu.Lock()
+	defer l.space.mu.Unlock()
+	return l.space.roster[p]
 }
 
 // begin starts a writer.

@@ -49,6 +49,7 @@ type Keeper struct {
 	Stream string // its name, for errors
 	Self   Peer
 	Limits Limits
+	Lives  func(Peer) bool // whether a life is in the roster
 	Batch  int // bytes of entries in one message; 0: MaxBatch
 }
 
@@ -140,16 +141,35 @@ func (k *Keeper) Orphans(has func(account string) bool) (accounts []string, err 
 	return accounts, nil
 }
 
+// Open takes the own account, for the phase behind the last one that is over. It does not believe a server that was cut
+// off: in a phase that is over the program would put again what its account has forgotten.
+func (k *Keeper) Open() (*Store, *Writer, Decision, error) {
+	var d Decision
+	_, err := k.Log.Barrier(allAccounts)
+	if err == nil {
+		_, d, err = k.Decided()
+	}
+	if err != nil {
+		return nil, nil, d, err
+	}
+	store, w, err := k.Take(k.Self.Name, d, func() bool { return true })
+	return store, w, d, err
+}
+
 // Take makes this life the owner of an account: it folds the log, and appends that it has it now. If another process
-// appends meanwhile, it begins again, as long as may says.
+// appends meanwhile, it begins again, as long as may says. What was found up to the phase d.Valid is not told again.
 func (k *Keeper) Take(account string, d Decision, may func() bool) (*Store, *Writer, error) {
 	for {
 		w := &Writer{account: account, subject: SubjectOf(account), owner: k.Self, limit: k.batch()}
-		r, err := w.recover(k)
+		r, err := w.recover(k, d.Valid)
 		if err != nil {
 			return nil, nil, err
 		}
-		store := r.Own(k.Self)
+		before := r.last.Owner
+		store := r.Own(k.Self, before == k.Self || k.Lives(before))
+		if p := r.last.Phase; 0 < p && p <= d.Valid {
+			store.End() // Its owner died before it could.
+		}
 		for entries := store.TakeLog(); len(entries) > 0 && err == nil; {
 			b := Batch{Owner: k.Self, Phase: d.Phase + 1, Open: max(1, store.account.counts.Open)}
 			if b.Entries, entries = SplitEntries(entries, w.limit); len(entries) == 0 {
@@ -186,8 +206,9 @@ func (w *Writer) Account() string { return w.account }
 func (w *Writer) Subject() string { return w.subject }
 
 // recover folds the log.
-func (w *Writer) recover(k *Keeper) (*Recovery, error) {
+func (w *Writer) recover(k *Keeper, valid uint64) (*Recovery, error) {
 	r := NewRecovery(k.Limits)
+	r.valid = valid
 	var err error
 	w.last, err = k.Log.Read(w.subject, func(seq uint64, body []byte) error {
 		ends := r.Ends()
@@ -216,7 +237,7 @@ func (w *Writer) Compose() (body []byte, on uint64) {
 	var entries []byte
 	for w.ends = false; len(w.pending) > 0; {
 		a := &w.pending[0]
-		if len(entries) > 0 && len(entries)+len(a.Entries) > w.limit {
+		if len(entries) > 0 && (len(entries)+len(a.Entries) > w.limit || a.Phase != b.Phase) {
 			break
 		}
 		b.Number, b.Phase, b.Open = a.Ticket, a.Phase, a.Open

@@ -273,6 +273,7 @@ func (m *Member) takeEnd(in *Input, out *Output) {
 	}
 	m.phase++
 	m.dropAll(out)
+	m.accounts.each(func(_ string, s *Store) { s.takeBack(m.holder) })
 }
 
 // takeDrain gives up what waits, and has what runs saved: what is left of it goes back to its account.

@@ -283,6 +283,13 @@ func (s *Store) Lose(holder string) int {
 	return n
 }
 
+// takeBack lets all tasks of a holder wait again that has given them up and lives.
+func (s *Store) takeBack(holder string) {
+	for _, o := range s.of(holder) {
+		s.back(o)
+	}
+}
+
 // poison records a task as Poisoned if as many holders have died of it as may.
 func (s *Store) poison(o *open, last string) bool {
 	if o.lease.losses < s.limits.Losses {
