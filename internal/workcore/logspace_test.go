@@ -1078,7 +1078,7 @@ func (w *logSpace) live() {
 		}
 	}
 	for id, n := range w.deaths {
-		if n > 2*w.losses {
+		if n > 4*w.losses {
 			w.fault("%d members died of %s", n, id)
 		}
 	}
