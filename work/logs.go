@@ -379,8 +379,8 @@ func (l *logs) adopt(ctx context.Context) error {
 			continue
 		}
 		store, w, err := k.Take(account, workcore.Decision{Phase: phase - 1}, func() bool { return l.orphan(account) })
-		if errors.Is(err, worklog.ErrFenced) {
-			continue // Its owner is back.
+		if errors.Is(err, worklog.ErrFenced) || errors.Is(err, workcore.ErrAhead) {
+			continue // Its owner is back, or this member is to end a phase first.
 		}
 		if err != nil {
 			return err

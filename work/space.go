@@ -514,7 +514,7 @@ func (s *Space) end(phase uint64, signalled bool) {
 
 // endPhase ends the present phase; void: with tasks that are open and go on in the next one.
 func (s *Space) endPhase(void bool) {
-	late := s.logs != nil && !void && s.out.Told.Open > 0 // Put while the others ended the phase.
+	late := s.logs != nil && !void && s.out.Told.Late() // It has put tasks while the others ended the phase.
 	s.advance(&workcore.Input{Kind: workcore.InEnd, Phase: s.phase, Void: void || late})
 	if err := s.out.Err; err != nil {
 		s.finish(fmt.Errorf("work: %w: the condition that ends a phase must ask for .work.idle of all members", err))

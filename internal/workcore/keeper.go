@@ -2,6 +2,7 @@ package workcore
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,6 +36,9 @@ const (
 
 // SubjectOf is the subject of the log of a member's account.
 func SubjectOf(account string) string { return accountPrefix + account }
+
+// ErrAhead says that an account is in a later phase than the member that was to take it over.
+var ErrAhead = errors.New("the account is in a later phase: this member has to end its own first")
 
 // Decision says which phases are over. It is made once for each.
 type Decision struct {
@@ -143,16 +147,16 @@ func (k *Keeper) Orphans(has func(account string) bool) (accounts []string, err 
 
 // Open takes the own account, for the phase behind the last one that is over. It does not believe a server that was cut
 // off: in a phase that is over the program would put again what its account has forgotten.
-func (k *Keeper) Open() (*Store, *Writer, Decision, error) {
-	var d Decision
-	_, err := k.Log.Barrier(allAccounts)
-	if err == nil {
-		_, d, err = k.Decided()
+func (k *Keeper) Open() (store *Store, w *Writer, d Decision, err error) {
+	for err = ErrAhead; errors.Is(err, ErrAhead); { // A phase may end meanwhile.
+		if _, err = k.Log.Barrier(allAccounts); err != nil {
+			return nil, nil, d, err
+		}
+		if _, d, err = k.Decided(); err != nil {
+			return nil, nil, d, err
+		}
+		store, w, err = k.Take(k.Self.Name, d, func() bool { return true })
 	}
-	if err != nil {
-		return nil, nil, d, err
-	}
-	store, w, err := k.Take(k.Self.Name, d, func() bool { return true })
 	return store, w, d, err
 }
 
@@ -164,6 +168,9 @@ func (k *Keeper) Take(account string, d Decision, may func() bool) (*Store, *Wri
 		r, err := w.recover(k, d.Valid)
 		if err != nil {
 			return nil, nil, err
+		}
+		if r.last.Phase > d.Phase+1 {
+			return nil, nil, ErrAhead
 		}
 		before := r.last.Owner
 		store := r.Own(k.Self, before == k.Self || k.Lives(before))

@@ -608,7 +608,7 @@ func (w *logSpace) closePhase(r *routine) (more bool, err error) {
 
 func (w *logSpace) endPhase(n *keeperNode, void bool) {
 	phase := n.machine.phase
-	late := !void && n.told.Open > 0
+	late := !void && n.told.Late()
 	w.step(n, &Input{Kind: InEnd, Phase: phase, Void: void || late})
 	if n.out.Err != nil {
 		w.fault("%v: %v", n.peer, n.out.Err)
