@@ -54,7 +54,7 @@ type Keeper struct {
 	Self   Peer
 	Limits Limits
 	Lives  func(Peer) bool // whether a life is in the roster
-	Batch  int // bytes of entries in one message; 0: MaxBatch
+	Batch  int             // bytes of entries in one message; 0: MaxBatch
 }
 
 func (k *Keeper) batch() int {

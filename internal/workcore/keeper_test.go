@@ -1,6 +1,9 @@
 package workcore
 
 import (
+	"encoding/binary"
+	"reflect"
+	"runtime"
 	"testing"
 
 	"github.com/gopegasus/pegasus/balance/local"
@@ -31,4 +34,112 @@ func TestVoidRunsAgain(t *testing.T) {
 	if runs != 2 || stops != 1 {
 		t.Errorf("%d runs and %d stops", runs, stops)
 	}
+}
+
+// entries are one of each kind.
+func entries() []entry {
+	task := Task{ID: "a/2", Func: "f", Body: []byte{0, 1, 255}, Weight: 2.5, After: []string{"a/1"}}
+	return []entry{
+		{kind: entryOwner, owner: ann},
+		{kind: entryPut, seq: 1, task: Task{ID: "a/1", Func: "f"}, key: -1.5},
+		{kind: entryPut, seq: 2, task: task, key: 3},
+		{kind: entryBegan, seq: 2, record: Record{ID: "a/1"}},
+		{kind: entryDied, seq: 2, record: Record{ID: "a/1"}},
+		{kind: entryStep, seq: 3, record: Record{ID: "a/1", Result: []byte("r"), Rest: []byte("left"), Children: []Task{{ID: "a/3", Func: "f", Part: true}}}, keys: []float64{7}},
+		{kind: entryOwner, seq: 3},
+		{kind: entryStep, seq: 4, record: Record{ID: "a/1", On: 3, Fate: Done}},
+		{kind: entryStep, seq: 5, record: Record{ID: "a/3", Fate: Failed, Error: "no"}},
+		{kind: entryStep, seq: 6, record: Record{ID: "a/2", Fate: Failed, Error: "no"}},
+		{kind: entryEnd, seq: 7},
+	}
+}
+
+func batchOf(list []entry) []byte {
+	s := &Store{logs: true}
+	for i := range list {
+		s.note(&list[i])
+	}
+	b := Batch{Owner: ann, Number: 3, Phase: 2, Open: 1, Entries: s.TakeLog()}
+	return b.Append(nil)
+}
+
+// TestEntriesAreReadAsTheyWereWritten: entries of each kind, and a fold refuses what is cut off.
+func TestEntriesAreReadAsTheyWereWritten(t *testing.T) {
+	want := entries()
+	data := batchOf(want)
+	b, err := ReadBatch(data)
+	if err != nil || b.Owner != ann || b.Number != 3 || b.Phase != 2 || b.Open != 1 {
+		t.Fatalf("%+v, %v", b, err)
+	}
+	for _, e := range want {
+		var one []byte
+		one, b.Entries = SplitEntries(b.Entries, 0)
+		c := coder{buf: one[1:], form: formWaits, names: map[string]string{}}
+		var got entry
+		if c.entry(&got); c.err != nil || len(c.buf) > 0 || !reflect.DeepEqual(got, e) {
+			t.Errorf("read %+v, %v; want %+v", got, c.err, e)
+		}
+	}
+	r := NewRecovery(Limits{})
+	if found, err := r.Take(data); err != nil || len(found) != 4 || r.Ends() != 1 {
+		t.Errorf("%+v, %v", found, err)
+	}
+	ends := map[int]bool{} // Where an entry ends, the rest may be another message.
+	for n, left := 0, data; n < len(data); n++ {
+		b, err := ReadBatch(data[:n])
+		if err == nil {
+			if left = b.Entries; len(left) == 0 {
+				ends[n] = true
+			}
+			for len(left) > 0 {
+				one, rest := SplitEntries(left, 0)
+				size, used := binary.Uvarint(one)
+				if left = rest; len(rest) == 0 && used > 0 && int(size) == len(one)-used { //nolint:gosec // Small.
+					ends[n] = true
+				}
+			}
+		}
+		if _, err := NewRecovery(Limits{}).Take(data[:n]); (err == nil) != ends[n] {
+			t.Errorf("the first %d of %d bytes: %v", n, len(data), err)
+		}
+	}
+}
+
+// TestRefusedBatches: what a log may not have is refused with what it is.
+func TestRefusedBatches(t *testing.T) {
+	open := Task{ID: "a", Func: "f"}
+	for want, data := range map[string][]byte{
+		"batch of a log: it has another form than this program reads: let all members of the space run the same version": {9},
+		"batch of a log: it ends too early":                                                                     {batchForm, 3, 'a'},
+		"batch 3 of ann#1: it ends too early":                                                                   append(batchOf(nil), 200),
+		"batch 3 of ann#1: there is no entry of the kind 9":                                                     append(batchOf(nil), 2, 9, 0),
+		"batch 3 of ann#1: 1 bytes are left over":                                                               append(batchOf(nil), 3, byte(entryEnd), 0, 0),
+		"batch 3 of ann#1: it ends a phase in which tasks are open":                                             batchOf([]entry{{kind: entryOwner, owner: ann}, {kind: entryPut, seq: 1, task: open}, {kind: entryEnd, seq: 2}}),
+		"batch 3 of ann#1: task of function \"\": its ID is empty: give each task a name that no other one has": batchOf([]entry{{kind: entryOwner, owner: ann}, {kind: entryPut, seq: 1}}),
+	} {
+		if _, err := NewRecovery(Limits{}).Take(data); err == nil || err.Error() != want {
+			t.Errorf("%v\nwant %s", err, want)
+		}
+	}
+}
+
+// FuzzRecovery: damaged bytes are an error. They neither panic nor take more memory than a few times their size.
+func FuzzRecovery(f *testing.F) {
+	list := entries()
+	for n := range list {
+		f.Add(batchOf(list[:n+1]))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r := NewRecovery(Limits{})
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := r.Take(data)
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; n > uint64(1<<16+2000*len(data)) { //nolint:gosec // Above 0.
+			t.Errorf("%d bytes take %d", len(data), n)
+		}
+		if err == nil {
+			_ = r.Own(bob, false)
+		}
+	})
 }

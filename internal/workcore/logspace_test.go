@@ -146,11 +146,14 @@ type logSpace struct {
 
 	// Of mutants.
 	bendStep    func(n *keeperNode, out *Output)
-	bendAppend  func(subject string, on uint64, body []byte) (seq uint64, swallowed bool)
+	bendAppend  func(subject string, body []byte) (swallowed bool)
 	bendBarrier func([]string) []string
-	bendTaken   func(*Store, *Recovery)
+	bendTaken   func(*Store)
 	bendBody    func(w *Writer, body []byte) []byte
+	bendRead    func(body []byte) []byte
+	bendEnd     func(*keeperNode)
 	bendFenced  bool
+	bendAgain   bool
 
 	kills, drops, adopted, voids, valid, fenced, restarts, redelivered, split, lost, poisoned, stales, flightsIn int
 }
@@ -159,8 +162,8 @@ func newLogSpace(seed uint64) *logSpace {
 	w := &logSpace{
 		Rand: rand.New(rand.NewPCG(seed, 3)), scripts: map[string][]scripted{}, owners: map[string]Peer{}, puts: map[string]bool{}, steps: map[string]bool{},
 		began: map[string]int{}, counts: map[uint64]int{}, taskOf: map[uint64]string{}, bad: map[string]bool{}, deaths: map[string]int{}, countedAt: map[uint64]int{},
-		bendStep: func(*keeperNode, *Output) {}, bendAppend: func(string, uint64, []byte) (uint64, bool) { return 0, false }, bendBarrier: func(s []string) []string { return s },
-		bendTaken: func(*Store, *Recovery) {}, bendBody: func(_ *Writer, body []byte) []byte { return body },
+		bendStep: func(*keeperNode, *Output) {}, bendAppend: func(string, []byte) bool { return false }, bendBarrier: func(s []string) []string { return s },
+		bendTaken: func(*Store) {}, bendRead: func(body []byte) []byte { return body }, bendEnd: func(*keeperNode) {}, bendBody: func(_ *Writer, body []byte) []byte { return body },
 	}
 	w.loss = []float64{0, 0.05, 0.2}[w.IntN(3)]
 	w.losses, w.batch = 1<<30, []int{MaxBatch, 400, 80}[w.IntN(3)]
@@ -238,8 +241,8 @@ func (w *logSpace) last(subject string, of int) int {
 // publish sends a message to the log once.
 func (l logOf) publish(subject string, on uint64, body []byte) (uint64, error) {
 	w := l.r.w
-	if seq, swallowed := w.bendAppend(subject, on, body); swallowed {
-		return seq, nil
+	if w.bendAppend(subject, body) {
+		return on, nil
 	}
 	l.r.wait(time.Duration(1+w.IntN(20)) * time.Millisecond)
 	dice := 1000
@@ -315,7 +318,7 @@ func (l logOf) Read(subject string, take func(uint64, []byte) error) (uint64, er
 	last := w.last(subject, l.seen())
 	for i := range last {
 		if m := &w.messages[i]; m.subject == subject && !m.gone {
-			if err := take(uint64(i+1), m.body); err != nil {
+			if err := take(uint64(i+1), w.bendRead(m.body)); err != nil {
 				return 0, err
 			}
 		}
@@ -374,8 +377,8 @@ func (w *logSpace) judgeMessage(p *publish) {
 		id := account + "/" + e.record.ID
 		switch e.kind {
 		case entryOwner:
-			if e.owner.Name != "" {
-				w.owners[account] = e.owner
+			if w.owners[account] = e.owner; e.owner.Name == "" {
+				w.owners[account] = b.Owner // It says so next, or gives up what it has.
 			}
 		case entryPut:
 			w.puts[account+"/"+e.task.ID] = true
@@ -484,6 +487,15 @@ func (w *logSpace) open1(r *routine) {
 		return slices.Contains(n.roster, p) || n.machine == nil && slices.Contains(n.rosters[0], p)
 	}}
 	own, lw, d, err := n.keeper.Open()
+	if w.bendAgain && err == nil {
+		rec := NewRecovery(n.keeper.Limits)
+		for i := range w.messages {
+			if m := &w.messages[i]; m.subject == SubjectOf(n.peer.Name) && !m.gone {
+				found, _ := rec.Take(m.body)
+				own.results = append(own.results, found...)
+			}
+		}
+	}
 	if err != nil {
 		w.fault("%v: %v", n.peer, err)
 		return
@@ -492,7 +504,7 @@ func (w *logSpace) open1(r *routine) {
 	if err != nil {
 		panic(err)
 	}
-	w.bendTaken(own, nil)
+	w.bendTaken(own)
 	n.machine = NewMember(Options{Self: n.peer, Phase: d.Phase + 1, Slots: len(n.jobs), Strategy: strategy, Account: own})
 	w.beginWriter(n, lw)
 	w.spawn(n, w.closePhases)
@@ -542,7 +554,7 @@ func (w *logSpace) write(r *routine, lw *logWriter) {
 // fence ends what cannot go on without a log.
 func (w *logSpace) fence(n *keeperNode, lw *logWriter) {
 	w.fenced++
-	if w.owners[lw.Account()] == n.peer {
+	if w.owners[lw.Account()] == n.peer && n.writers[lw.Account()] == lw {
 		w.fault("%v: it was fenced from the account of %s, and nobody else has it", n.peer, lw.Account())
 	}
 	switch {
@@ -609,6 +621,7 @@ func (w *logSpace) closePhase(r *routine) (more bool, err error) {
 func (w *logSpace) endPhase(n *keeperNode, void bool) {
 	phase := n.machine.phase
 	late := !void && n.told.Late()
+	w.bendEnd(n)
 	w.step(n, &Input{Kind: InEnd, Phase: phase, Void: void || late})
 	if n.out.Err != nil {
 		w.fault("%v: %v", n.peer, n.out.Err)
@@ -669,7 +682,7 @@ func (w *logSpace) adopt(r *routine) {
 		}
 		if isOrphan(n, account) {
 			w.adopted++
-			w.bendTaken(store, nil)
+			w.bendTaken(store)
 			w.beginWriter(n, of)
 			w.step(n, &Input{Kind: InAdopt, ID: account, Account: store})
 		}
@@ -1101,4 +1114,103 @@ func TestLogSpaces(t *testing.T) {
 		sum.fenced, sum.restarts, sum.split, sum.poisoned, sum.stales = sum.fenced+w.fenced, sum.restarts+w.restarts, sum.split+w.split, sum.poisoned+w.poisoned, sum.stales+w.stales
 	}
 	t.Logf("%d kills, %d drops, %d restarts, %d accounts adopted, %d valid ends, %d void, %d fenced, %d poisoned, %d refused as stale", sum.kills, sum.drops, sum.restarts, sum.adopted, sum.valid, sum.voids, sum.fenced, sum.poisoned, sum.stales)
+	if least := min(sum.kills, sum.adopted, sum.voids, 2*sum.fenced, 3*sum.poisoned); least < n {
+		t.Error("too little was tried")
+	}
+}
+
+// TestLogMutants: the judge of TestLogSpaces notices a protocol that is wrong.
+func TestLogMutants(t *testing.T) {
+	tasks := func(s *Store, change func(*open)) {
+		for _, id := range s.account.Open() {
+			change(s.account.find(id))
+		}
+	}
+	for name, bend := range map[string]func(*logSpace){
+		"output is not held back": func(w *logSpace) {
+			w.bendStep = func(n *keeperNode, _ *Output) {
+				for i := range n.machine.durable.held {
+					n.machine.durable.held[i].until = 0
+				}
+			}
+		},
+		"idle before the log has all": func(w *logSpace) {
+			w.bendStep = func(n *keeperNode, out *Output) {
+				out.Told.Idle = out.Told.Open == 0 && out.Told.Queued == 0 && out.Told.Running == 0
+			}
+			w.bendBarrier = func([]string) []string { return nil }
+		},
+		"Put returns before the log has it": func(w *logSpace) {
+			w.bendStep = func(n *keeperNode, _ *Output) { n.ticket = 0 }
+		},
+		"who adopts does not say so in the log": func(w *logSpace) {
+			w.bendAppend = func(_ string, body []byte) bool {
+				b, err := ReadBatch(body)
+				return err == nil && b.Number == 0 && b.Open > 0
+			}
+		},
+		"a fold forgets what a record builds on": func(w *logSpace) {
+			w.bendTaken = func(s *Store) { tasks(s, func(o *open) { o.last = 0 }) }
+		},
+		"a fold forgets what is left of a task": func(w *logSpace) {
+			w.bendTaken = func(s *Store) {
+				tasks(s, func(o *open) {
+					if low, high := bounds(o.task.Body); low > 0 && o.last > 0 {
+						o.task.Body = span(low-1, high)
+					}
+				})
+			}
+		},
+		"a decision does not look at all accounts": func(w *logSpace) {
+			w.bendBarrier = func(list []string) []string { return list[:len(list)/2] }
+		},
+		"a message that is a part says that nothing is open": func(w *logSpace) {
+			w.bendBody = func(of *Writer, body []byte) []byte {
+				b, _ := ReadBatch(body)
+				if b.Number != of.ticket {
+					b.Open = 0
+				}
+				return b.Append(nil)
+			}
+			w.batch = 1
+		},
+		"runs in which an owner died are not counted": func(w *logSpace) {
+			w.bendRead = func(body []byte) []byte {
+				b, _ := ReadBatch(body)
+				left := b.Entries
+				for b.Entries = nil; len(left) > 0; {
+					var one []byte
+					if one, left = SplitEntries(left, 0); entryKind(one[1]) != entryBegan {
+						b.Entries = append(b.Entries, one...)
+					}
+				}
+				return b.Append(nil)
+			}
+		},
+		"the results of a phase that is over are told again": func(w *logSpace) { w.bendAgain = true },
+		"who was fenced appends behind the last message":     func(w *logSpace) { w.bendFenced = true },
+		"what ran when a phase ended waits for ever": func(w *logSpace) {
+			w.bendEnd = func(n *keeperNode) { delete(n.machine.accounts.own.held, n.machine.holder) }
+		},
+	} {
+		seed, example := uint64(0), ""
+		for ; seed < 2000 && example == ""; seed++ {
+			w := newLogSpace(seed)
+			bend(w)
+			func() {
+				defer func() {
+					if r := recover(); r != nil {
+						w.fault("panic: %v", r)
+					}
+				}()
+				w.live()
+			}()
+			if len(w.faults) > 0 {
+				example = w.faults[0]
+			}
+		}
+		if t.Logf("%s: noticed in world %d: %s", name, seed-1, example); example == "" {
+			t.Errorf("nobody noticed: %s", name)
+		}
+	}
 }
