@@ -143,3 +143,32 @@ func FuzzRecovery(f *testing.F) {
 		}
 	})
 }
+
+// TestPoisonAtOnce: a task that kills its holders before they can tell that they run it is given alone then, and
+// poisoned. Those that were given with it are not.
+func TestPoisonAtOnce(t *testing.T) {
+	m, out := alone(t, 0, ann, bob)
+	for _, id := range []string{"poison", "b", "c"} {
+		m.Step(1, put(id), out)
+	}
+	given := 0
+	for life := uint64(1); life <= 9; life++ {
+		peer := Peer{"bob", life}
+		m.Step(2, &Input{Kind: InRoster, Roster: []Peer{ann, peer}}, out)
+		if len(out.Results) > 0 {
+			break
+		}
+		for number := range uint64(2) {
+			m.Step(3, &Input{Kind: InFrame, Frame: &Frame{From: peer, To: ann, Phase: 1, Demand: &Demand{Number: number + 1, Tasks: 3}}}, out)
+			if p := out.Frames[0].Parcel; len(p.Leases) > 0 && p.Leases[0].Lease.Task.ID == "poison" {
+				given++
+			}
+			if given == int(life) { //nolint:gosec // Small.
+				break // It dies of it.
+			}
+		}
+	}
+	if len(out.Results) != 1 || out.Results[0].ID != "poison" || out.Results[0].Fate != Poisoned || given != 4 {
+		t.Errorf("given %d times, %+v", given, out.Results)
+	}
+}

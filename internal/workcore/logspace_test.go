@@ -1091,7 +1091,7 @@ func (w *logSpace) live() {
 		}
 	}
 	for id, n := range w.deaths {
-		if n > 4*w.losses {
+		if n > 4*w.losses { // Who dies with its account takes some of what is known with it.
 			w.fault("%d members died of %s", n, id)
 		}
 	}
