@@ -49,10 +49,10 @@ type Decision struct {
 
 // Keeper is how one life of a member uses the logs of a space. Its methods may run at the same time.
 type Keeper struct {
-	Log    Log    // of the space
-	Stream string // its name, for errors
-	Self   Peer   // the life
-	Limits Limits // of accounts
+	Log    Log             // of the space
+	Stream string          // its name, for errors
+	Self   Peer            // the life
+	Limits Limits          // of accounts
 	Lives  func(Peer) bool // whether a life is in the roster
 	Batch  int             // bytes of entries in one message; 0: MaxBatch
 }

@@ -85,10 +85,11 @@ func TestEntriesAreReadAsTheyWereWritten(t *testing.T) {
 		t.Errorf("%+v, %v", found, err)
 	}
 	ends := map[int]bool{} // Where an entry ends, the rest may be another message.
-	for n, left := 0, data; n < len(data); n++ {
+	for n := range data {
 		b, err := ReadBatch(data[:n])
 		if err == nil {
-			if left = b.Entries; len(left) == 0 {
+			left := b.Entries
+			if len(left) == 0 {
 				ends[n] = true
 			}
 			for len(left) > 0 {

@@ -123,14 +123,11 @@ type logSpace struct {
 	scripts  map[string][]scripted // by "name phase"
 	names    int
 	loss     float64
-	calm     bool
 	poisons  bool
 	losses   int
 	batch    int
 	decided  Decision
-	over     bool
 	faults   []string
-	silence  time.Duration
 
 	// What the judge reads in the log.
 	owners    map[string]Peer   // by account
@@ -155,7 +152,7 @@ type logSpace struct {
 	bendFenced  bool
 	bendAgain   bool
 
-	kills, drops, adopted, voids, valid, fenced, restarts, redelivered, split, lost, poisoned, stales, flightsIn int
+	kills, drops, adopted, voids, valid, fenced, restarts, split, lost, poisoned, stales, flightsIn int
 }
 
 func newLogSpace(seed uint64) *logSpace {
@@ -477,11 +474,11 @@ func (w *logSpace) begin(n *keeperNode, name string) {
 	}
 	w.roster = append(w.roster, n.peer)
 	w.newRoster()
-	w.spawn(n, w.open1)
+	w.spawn(n, w.openLogs)
 }
 
-// open1 opens the logs of a member, as openLogs of the package work does.
-func (w *logSpace) open1(r *routine) {
+// openLogs opens the logs of a member, as openLogs of the package work does.
+func (w *logSpace) openLogs(r *routine) {
 	n := r.n
 	n.keeper = &Keeper{Log: logOf{r}, Self: n.peer, Limits: Limits{Losses: w.losses}, Batch: w.batch, Lives: func(p Peer) bool {
 		return slices.Contains(n.roster, p) || n.machine == nil && slices.Contains(n.rosters[0], p)
