@@ -2,6 +2,7 @@ package workcore
 
 import (
 	"encoding/binary"
+	"errors"
 	"reflect"
 	"runtime"
 	"testing"
@@ -171,5 +172,40 @@ func TestPoisonAtOnce(t *testing.T) {
 	}
 	if len(out.Results) != 1 || out.Results[0].ID != "poison" || out.Results[0].Fate != Poisoned || given != 4 {
 		t.Errorf("given %d times, %+v", given, out.Results)
+	}
+}
+
+// oddLog has one message in each subject, and refuses all others.
+type oddLog struct{ body string }
+
+func (oddLog) Append(string, uint64, []byte) (uint64, error) { return 0, errFenced }
+func (oddLog) Fenced(err error) bool                         { return errors.Is(err, errFenced) }
+func (l oddLog) Last(string) (uint64, []byte, error)         { return 7, []byte(l.body), nil }
+func (oddLog) Barrier(string) ([]string, error)              { return nil, nil }
+func (oddLog) Subjects(string) ([]string, error)             { return []string{"a.x"}, nil }
+func (oddLog) Purge(string, uint64) error                    { return nil }
+func (l oddLog) Read(_ string, take func(uint64, []byte) error) (uint64, error) {
+	return 7, take(7, []byte(l.body))
+}
+
+// TestOddLogs: what a log says that cannot be is an error that names the message.
+func TestOddLogs(t *testing.T) {
+	keeper := func(body string) *Keeper {
+		return &Keeper{Log: oddLog{body}, Stream: "S", Self: ann, Lives: func(Peer) bool { return false }}
+	}
+	_, _, _, opened := keeper("no").Open()
+	_, decided := keeper(`{"phase":1}`).Decide(7, Decision{Phase: 1}, 2)
+	_, orphans := keeper("no").Orphans(func(string) bool { return false })
+	ahead := Batch{Owner: bob, Phase: 3}
+	_, _, taken := keeper(string(ahead.Append(nil))).Take("x", Decision{}, nil)
+	for want, err := range map[string]error{
+		"work: stream S: message 7, which says what phase is over: invalid character 'o' in literal null (expecting 'u'): let all members run the same version": opened,
+		"work: stream S: the decision on phase 2 is not to be seen: do not purge S.phases":                                                                      decided,
+		"work: stream S: message 7: batch of a log: it has another form than this program reads: let all members of the space run the same version":             orphans,
+		"the account is in a later phase: this member has to end its own first":                                                                                 taken,
+	} {
+		if err == nil || err.Error() != want {
+			t.Errorf("%v\nwant %s", err, want)
+		}
 	}
 }

@@ -151,6 +151,7 @@ type logSpace struct {
 	bendEnd     func(*keeperNode)
 	bendFenced  bool
 	bendAgain   bool
+	bendLate    bool
 
 	kills, drops, adopted, voids, valid, fenced, restarts, split, lost, poisoned, stales, flightsIn int
 }
@@ -617,7 +618,7 @@ func (w *logSpace) closePhase(r *routine) (more bool, err error) {
 
 func (w *logSpace) endPhase(n *keeperNode, void bool) {
 	phase := n.machine.phase
-	late := !void && n.told.Late()
+	late := !void && (n.told.Open > 0 || n.told.Late() && !w.bendLate)
 	w.bendEnd(n)
 	w.step(n, &Input{Kind: InEnd, Phase: phase, Void: void || late})
 	if n.out.Err != nil {
@@ -1186,6 +1187,7 @@ func TestLogMutants(t *testing.T) {
 		},
 		"the results of a phase that is over are told again": func(w *logSpace) { w.bendAgain = true },
 		"who was fenced appends behind the last message":     func(w *logSpace) { w.bendFenced = true },
+		"a phase ends before its results are told":           func(w *logSpace) { w.bendLate = true },
 		"what ran when a phase ended waits for ever": func(w *logSpace) {
 			w.bendEnd = func(n *keeperNode) { delete(n.machine.accounts.own.held, n.machine.holder) }
 		},
