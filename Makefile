@@ -128,7 +128,7 @@ deep: ## the large counts: tests with the tag nightly, and 20,000 cases a proper
 	@echo "== nightly"
 	PEGASUS_WORLDS=20000 $(GO) test -timeout 5h ./internal/synccore
 	PEGASUS_STEPS=100000 $(GO) test -timeout 1h -run '^TestThresholdForgetsTheOldestSets$$' ./scgs
-	PEGASUS_WORK=20000 $(GO) test -timeout 1h -run '^TestWorlds$$' ./internal/workcore
+	PEGASUS_WORK=20000 $(GO) test -timeout 1h -run '^Test(Worlds|LogSpaces)$$' ./internal/workcore
 	PEGASUS_THREADS=1000 PEGASUS_HOLDS=20 $(GO) test -timeout 1h -run '^Test(Threads|TryHoldTimes)$$' ./internal/sim
 	PEGASUS_FACTS=20 $(GO) test -timeout 1h -run '^TestFacts$$' ./internal/testnats
 	PEGASUS_FIGURES=5 $(GO) test -timeout 1h -run '^TestFigures$$' ./internal/balancesim

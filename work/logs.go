@@ -2,11 +2,8 @@ package work
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -37,27 +34,16 @@ type logs struct {
 	closing   bool               // writers end once nothing is pending
 }
 
-// Subjects of a stream, below its name.
-const (
-	accountPrefix = "a."     // and the name of a member: the log of its account
-	phasesSubject = "phases" // a decision for each phase
-)
-
 const (
 	// orphanPause is after what time the first of the roster looks again for accounts that nobody has.
 	orphanPause = 5 * time.Second
 	// retryPause is the pause after something has failed that has to work some time.
 	retryPause = 250 * time.Millisecond
+	// decidePatience bounds a decision: what has changed meanwhile is read again.
+	decidePatience = 10 * time.Second
 	// closePatience bounds how long Close waits for the logs.
 	closePatience = 5 * time.Second
 )
-
-// decision says which phases are over. It is made once for each.
-type decision struct {
-	Phase  uint64 `json:"phase"`  // the last one that is over
-	Valid  uint64 `json:"valid"`  // the last one in which no task was open then; in those behind it all go on
-	Before uint64 `json:"before"` // the last valid one before that
-}
 
 // streamOf is the name of the stream of a space.
 func streamOf(section *config.Work, tenant, group string) string {
@@ -85,71 +71,67 @@ func openLogs(ctx context.Context, s *Space) (l *logs, own *workcore.Store, phas
 	if l.log, err = worklog.Open(ctx, conn.NATS(), settings); err != nil {
 		return nil, nil, 0, err
 	}
-	_, d, err := l.decided(ctx)
+	own, w, d, err := l.keeper(ctx).Open()
 	if err != nil {
 		return nil, nil, 0, err
 	}
 	l.beside, l.stop = context.WithCancel(context.WithoutCancel(ctx))
-	own, w, err := l.take(ctx, s.link.Self().Name, d.Phase+1)
-	if err != nil {
-		l.stop()
-		return nil, nil, 0, err
-	}
 	l.begin(w)
 	return l, own, d.Phase + 1, nil
 }
 
-// decided reads the last decision.
-func (l *logs) decided(ctx context.Context) (seq uint64, d decision, err error) {
-	seq, body, err := l.log.Last(ctx, phasesSubject)
-	if err == nil && seq > 0 {
-		if err = json.Unmarshal(body, &d); err != nil {
-			err = fmt.Errorf("work: stream %s: message %d, which says what phase is over: %w: let all members run the same version", l.log.Name(), seq, err)
-		}
-	}
-	return seq, d, err
+// bound is the log with the context of its calls.
+type bound struct {
+	ctx context.Context //nolint:containedctx // The machine that calls it has none.
+	*worklog.Log
 }
 
-// take makes this life the owner of an account: it folds the log, and appends that it has it now. If another
-// process appends meanwhile, it begins again.
-func (l *logs) take(ctx context.Context, account string, phase uint64) (*workcore.Store, *writer, error) {
-	self := workcore.Peer(l.space.link.Self())
-	for {
-		w := &writer{logs: l, account: account, subject: accountPrefix + account, kick: make(chan struct{}, 1)}
-		r, err := w.recover(ctx)
-		if err != nil {
-			return nil, nil, err
-		}
-		store := r.Own(self)
-		for entries := store.TakeLog(); len(entries) > 0 && err == nil; {
-			b := workcore.Batch{Owner: self, Phase: phase, Open: max(1, store.Account().Counts().Open)}
-			if b.Entries, entries = workcore.SplitEntries(entries, workcore.MaxBatch); len(entries) == 0 {
-				b.Open = store.Account().Counts().Open
-			}
-			w.last, err = l.log.Append(ctx, w.subject, w.last, b.Append(nil), nil)
-		}
-		if err == nil {
-			return store, w, nil
-		}
-		if !errors.Is(err, worklog.ErrFenced) {
-			return nil, nil, err
-		}
-	}
+func (b bound) Append(subject string, on uint64, body []byte) (uint64, error) {
+	return b.Log.Append(b.ctx, subject, on, body, nil)
+}
+
+func (b bound) Fenced(err error) bool { return errors.Is(err, worklog.ErrFenced) }
+
+func (b bound) Last(subject string) (uint64, []byte, error) { return b.Log.Last(b.ctx, subject) }
+
+func (b bound) Read(subject string, take func(uint64, []byte) error) (uint64, error) {
+	return b.Log.Read(b.ctx, subject, 0, take)
+}
+
+func (b bound) Barrier(filter string) ([]string, error) { return b.Log.Barrier(b.ctx, filter) }
+
+func (b bound) Subjects(filter string) ([]string, error) {
+	list, _, err := b.Log.Subjects(b.ctx, filter)
+	return list, err
+}
+
+func (b bound) Purge(subject string, before uint64) error { return b.Log.Purge(b.ctx, subject, before) }
+
+// keeper uses the log as long as ctx lasts.
+func (l *logs) keeper(ctx context.Context) *workcore.Keeper {
+	return &workcore.Keeper{Log: bound{ctx, l.log}, Stream: l.log.Name(), Self: workcore.Peer(l.space.link.Self()), Limits: l.limits, Lives: l.lives}
+}
+
+// lives reports whether a life is in the roster.
+func (l *logs) lives(p workcore.Peer) bool {
+	l.space.mu.Lock()
+	defer l.space.mu.Unlock()
+	return l.space.roster[p]
 }
 
 // begin starts a writer.
-func (l *logs) begin(w *writer) {
-	l.writers[w.account] = w
+func (l *logs) begin(of *workcore.Writer) {
+	w := &writer{Writer: of, logs: l, kick: make(chan struct{}, 1)}
+	l.writers[w.Account()] = w
 	l.running.Go(func() { w.loop(l.beside) })
 }
 
 // write hands entries to their writers. The lock of the space is held.
 func (l *logs) write(list []workcore.Append) {
 	for i := range list {
-		a := list[i]
-		l.since += uint64(len(a.Entries))
-		if w := l.writers[a.Account]; w != nil {
-			w.pending = append(w.pending, a)
+		l.since += uint64(len(list[i].Entries))
+		if w := l.writers[list[i].Account]; w != nil {
+			w.Add(&list[i])
 			wake(w.kick)
 		}
 	}
@@ -168,31 +150,13 @@ func (l *logs) full() bool {
 	return most > 0 && l.bytes+l.since > most/4*3
 }
 
-// writer appends to the log of one account, a message at a time: what comes meanwhile goes into the next one.
+// writer appends to the log of one account.
 type writer struct {
-	logs    *logs
-	account string
-	subject string
-	kick    chan struct{}     // capacity 1
-	pending []workcore.Append // guarded by the lock of the space
-	last    uint64            // sequence of the last message
-	ended   uint64            // of the message with the last end of a phase; 0: none
-	stalled bool              // that it has to wait was told
-}
+	*workcore.Writer // guarded by the lock of the space
 
-// recover folds the log.
-func (w *writer) recover(ctx context.Context) (*workcore.Recovery, error) {
-	r := workcore.NewRecovery(w.logs.limits)
-	var err error
-	w.last, err = w.logs.log.Read(ctx, w.subject, 0, func(seq uint64, body []byte) error {
-		ends := r.Ends()
-		_, err := r.Take(body)
-		if r.Ends() > ends {
-			w.ended = seq
-		}
-		return err
-	})
-	return r, err
+	logs    *logs
+	kick    chan struct{} // capacity 1
+	stalled bool          // that it has to wait was told
 }
 
 func (w *writer) loop(ctx context.Context) {
@@ -203,22 +167,20 @@ func (w *writer) loop(ctx context.Context) {
 		case <-w.kick:
 		}
 		for {
-			batch, ticket, ends := w.compose()
+			batch, on := w.compose()
 			if batch == nil {
 				if w.logs.isClosing() {
 					return
 				}
 				break
 			}
-			seq, err := w.logs.log.Append(ctx, w.subject, w.last, batch, w.again)
+			seq, err := w.logs.log.Append(ctx, w.Subject(), on, batch, w.again)
 			if err != nil {
 				w.logs.failed(ctx, w, err)
 				return
 			}
-			w.last = seq
-			w.reached(ticket)
-			if ends {
-				w.trim(ctx, seq)
+			if trim := w.reached(seq); trim > 0 {
+				w.trim(ctx, trim)
 			}
 		}
 	}
@@ -230,66 +192,42 @@ func (l *logs) isClosing() bool {
 	return l.closing
 }
 
-// compose makes a message of what is pending, as far as it fits. Ticket is that of the last append that is
-// in it whole.
-func (w *writer) compose() (batch []byte, ticket uint64, ends bool) {
-	s := w.logs.space
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(w.pending) == 0 {
-		return nil, 0, false
-	}
-	b := workcore.Batch{Owner: workcore.Peer(s.link.Self())}
-	var entries []byte
-	for len(w.pending) > 0 {
-		a := &w.pending[0]
-		if len(entries) > 0 && len(entries)+len(a.Entries) > workcore.MaxBatch {
-			break
-		}
-		b.Number, b.Phase, b.Open = a.Ticket, a.Phase, a.Open
-		first, rest := workcore.SplitEntries(a.Entries, workcore.MaxBatch)
-		if entries = append(entries, first...); len(rest) > 0 {
-			a.Entries, b.Open = rest, max(1, a.Open) // The rest may open tasks.
-			break
-		}
-		ticket, ends = a.Ticket, ends || a.Ends
-		w.pending = w.pending[1:]
-	}
-	b.Entries = entries
-	return b.Append(nil), ticket, ends
+func (w *writer) compose() (batch []byte, on uint64) {
+	w.logs.space.mu.Lock()
+	defer w.logs.space.mu.Unlock()
+	return w.Compose()
 }
 
 // again tells once that the log does not take a message.
 func (w *writer) again(err error) {
 	if !w.stalled {
 		w.stalled = true
-		w.logs.space.log.Warn("the log of tasks does not take a message: nothing counts before it does", "account", w.account, "error", err)
+		w.logs.space.log.Warn("the log of tasks does not take a message: nothing counts before it does", "account", w.Account(), "error", err)
 	}
 }
 
-// reached tells the machine what the log has.
-func (w *writer) reached(ticket uint64) {
+// reached tells the machine what the log has, and returns up to where it may be trimmed.
+func (w *writer) reached(seq uint64) (trim uint64) {
 	s := w.logs.space
 	if w.stalled {
 		w.stalled = false
-		s.log.Info("the log of tasks takes messages again", "account", w.account)
+		s.log.Info("the log of tasks takes messages again", "account", w.Account())
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	ticket, trim := w.Took(seq)
 	if s.err == nil && ticket > 0 {
-		_ = s.step(&workcore.Input{Kind: workcore.InDurable, ID: w.account, Ticket: ticket}) // It is never refused.
+		_ = s.step(&workcore.Input{Kind: workcore.InDurable, ID: w.Account(), Ticket: ticket}) // It is never refused.
 		s.tell(s.now)
 	}
+	return trim
 }
 
 // trim removes the phase before the one that has just ended: whoever reads results of a phase reads them then.
-func (w *writer) trim(ctx context.Context, end uint64) {
-	if w.ended > 0 {
-		if err := w.logs.log.Purge(ctx, w.subject, w.ended); err != nil && ctx.Err() == nil {
-			w.logs.space.log.Warn("the log of a phase that is over could not be removed", "account", w.account, "error", err)
-		}
+func (w *writer) trim(ctx context.Context, before uint64) {
+	if err := w.logs.log.Purge(ctx, w.Subject(), before); err != nil && ctx.Err() == nil {
+		w.logs.space.log.Warn("the log of a phase that is over could not be removed", "account", w.Account(), "error", err)
 	}
-	w.ended = end
 }
 
 // failed ends what cannot go on without a log.
@@ -299,12 +237,12 @@ func (l *logs) failed(ctx context.Context, w *writer, err error) {
 	defer s.mu.Unlock()
 	switch {
 	case s.err != nil || ctx.Err() != nil:
-	case errors.Is(err, worklog.ErrFenced) && w.account != s.link.Self().Name:
-		if l.writers[w.account] != w {
+	case errors.Is(err, worklog.ErrFenced) && w.Account() != s.link.Self().Name:
+		if l.writers[w.Account()] != w {
 			return
 		}
-		delete(l.writers, w.account)
-		_ = s.step(&workcore.Input{Kind: workcore.InDisown, ID: w.account}) // It is never refused.
+		delete(l.writers, w.Account())
+		_ = s.step(&workcore.Input{Kind: workcore.InDisown, ID: w.Account()}) // It is never refused.
 		s.tell(s.now)
 	case errors.Is(err, worklog.ErrFenced):
 		s.finish(fmt.Errorf("%w: %w", ErrDropped, err))
@@ -363,7 +301,10 @@ func (l *logs) closePhase(ctx context.Context) (more bool, err error) {
 	if over {
 		return false, nil
 	}
-	seq, d, err := l.decided(ctx)
+	one, cancel := context.WithTimeout(ctx, decidePatience)
+	defer cancel()
+	k := l.keeper(one)
+	seq, d, err := k.Decided()
 	if err != nil {
 		return false, err
 	}
@@ -371,7 +312,7 @@ func (l *logs) closePhase(ctx context.Context) (more bool, err error) {
 		if signalled < phase {
 			return false, nil
 		}
-		if d, err = l.decide(ctx, seq, d, phase); err != nil {
+		if d, err = k.Decide(seq, d, phase); err != nil {
 			return false, err
 		}
 	}
@@ -391,54 +332,6 @@ func (l *logs) closePhase(ctx context.Context) (more bool, err error) {
 	}
 	s.tell(s.link.Now())
 	return true, nil
-}
-
-// decide decides on a phase that is over by the states of all members: it is, if no account has an open task in
-// its log. Otherwise there are tasks of a member that is not in the roster. The first who decides is right.
-func (l *logs) decide(ctx context.Context, seq uint64, d decision, phase uint64) (decision, error) {
-	subjects, err := l.log.Barrier(ctx, accountPrefix+"*")
-	if err != nil {
-		return d, err
-	}
-	next := decision{Phase: phase, Valid: phase, Before: d.Valid}
-	for _, subject := range subjects {
-		open, _, err := l.open(ctx, subject)
-		if err != nil {
-			return d, err
-		}
-		if open > 0 {
-			next.Valid, next.Before = d.Valid, d.Before
-		}
-	}
-	body, err := json.Marshal(next)
-	if err != nil {
-		return d, err
-	}
-	one, cancel := context.WithTimeout(ctx, closePatience) // What has changed meanwhile is read again.
-	defer cancel()
-	if _, err = l.log.Append(one, phasesSubject, seq, body, nil); errors.Is(err, worklog.ErrFenced) {
-		_, next, err = l.decided(ctx)
-		if err == nil && next.Phase < phase {
-			err = fmt.Errorf("work: stream %s: a decision on phase %d is gone: do not purge %s.%s", l.log.Name(), phase, l.log.Name(), phasesSubject)
-		}
-	}
-	if err == nil && seq > 0 {
-		err = l.log.Purge(ctx, phasesSubject, seq) // A decision holds the one before.
-	}
-	return next, err
-}
-
-// open is how many tasks of an account are open by its log, and who wrote the last message.
-func (l *logs) open(ctx context.Context, subject string) (open int, owner workcore.Peer, err error) {
-	seq, body, err := l.log.Last(ctx, subject)
-	if err != nil || seq == 0 {
-		return 0, owner, err
-	}
-	b, err := workcore.ReadBatch(body)
-	if err != nil {
-		return 0, owner, fmt.Errorf("work: stream %s: message %d: %w", l.log.Name(), seq, err)
-	}
-	return b.Open, b.Owner, nil
 }
 
 // adoptOrphans has the first of the roster take over the accounts of members that are not in the roster and have
@@ -476,21 +369,19 @@ func (l *logs) adopt(ctx context.Context) error {
 	if !first {
 		return nil
 	}
-	subjects, _, err := l.log.Subjects(ctx, accountPrefix+"*")
+	k := l.keeper(ctx)
+	accounts, err := k.Orphans(func(account string) bool { return !l.orphan(account) })
 	if err != nil {
 		return err
 	}
-	slices.Sort(subjects)
-	for _, subject := range subjects {
-		account := strings.TrimPrefix(subject, accountPrefix)
-		open, _, err := l.open(ctx, subject)
-		if err != nil {
-			return err
-		}
-		if open == 0 || !l.orphan(account) {
+	for _, account := range accounts {
+		if !l.orphan(account) {
 			continue
 		}
-		store, w, err := l.take(ctx, account, phase)
+		store, w, err := k.Take(account, workcore.Decision{Phase: phase - 1}, func() bool { return l.orphan(account) })
+		if errors.Is(err, worklog.ErrFenced) || errors.Is(err, workcore.ErrAhead) {
+			continue // Its owner is back, or this member is to end a phase first.
+		}
 		if err != nil {
 			return err
 		}
@@ -533,7 +424,7 @@ func (l *logs) isOrphan(account string) bool {
 func (l *logs) dropWriters() {
 	for p := range l.space.roster {
 		if w := l.writers[p.Name]; w != nil && p.Name != l.space.link.Self().Name {
-			w.pending = nil
+			w.Drop()
 			delete(l.writers, p.Name)
 		}
 	}
@@ -566,7 +457,7 @@ func (l *logs) close(last []workcore.Append) {
 type foreign struct{ function, member string }
 
 // readForeign reads the results of other members in a phase that has just ended, for those who ask for them.
-func (l *logs) readForeign(ctx context.Context, d *decision) error {
+func (l *logs) readForeign(ctx context.Context, d *workcore.Decision) error {
 	s := l.space
 	s.mu.Lock()
 	members := map[string]bool{}
@@ -579,7 +470,7 @@ func (l *logs) readForeign(ctx context.Context, d *decision) error {
 	for member := range members {
 		var found []workcore.Result
 		r := workcore.NewRecovery(l.limits)
-		last, err := l.log.Read(ctx, accountPrefix+member, 0, func(_ uint64, body []byte) error {
+		last, err := l.log.Read(ctx, workcore.SubjectOf(member), 0, func(_ uint64, body []byte) error {
 			list, err := r.Take(body)
 			if p := r.Last().Phase; d.Before < p && p <= d.Valid {
 				found = append(found, list...)

@@ -177,7 +177,7 @@ func (s *Space) begin(ctx context.Context) (err error) { //nolint:contextcheck /
 		}
 		s.order = order.Key
 	}
-	s.phase = max(1, roster.Phase)
+	s.phase, s.roster = max(1, roster.Phase), lives(&roster)
 	var own *workcore.Store
 	if s.section.Store == config.JetStream {
 		var logged uint64
@@ -232,6 +232,15 @@ func (s *Space) firstRoster(ctx context.Context) (link.Roster, error) {
 			return link.Roster{}, fmt.Errorf("the group has no epoch with this member yet: it begins once as many members are there as the configuration says: %w", context.Cause(ctx))
 		}
 	}
+}
+
+// lives are those of a roster.
+func lives(r *link.Roster) map[workcore.Peer]bool {
+	m := make(map[workcore.Peer]bool, len(r.Peers))
+	for _, p := range r.Peers {
+		m[workcore.Peer(p)] = true
+	}
+	return m
 }
 
 func has(r *link.Roster, self link.Peer) bool {
@@ -363,10 +372,7 @@ func (s *Space) takeRoster(r link.Roster) {
 		peers[i] = workcore.Peer(p)
 	}
 	_ = s.step(&workcore.Input{Kind: workcore.InRoster, Roster: peers}) // A roster is never refused.
-	s.roster = make(map[workcore.Peer]bool, len(peers))
-	for _, p := range peers {
-		s.roster[p] = true
-	}
+	s.roster = lives(&r)
 	early := s.early
 	s.early = nil
 	for _, f := range early {
@@ -508,7 +514,7 @@ func (s *Space) end(phase uint64, signalled bool) {
 
 // endPhase ends the present phase; void: with tasks that are open and go on in the next one.
 func (s *Space) endPhase(void bool) {
-	late := s.logs != nil && !void && s.out.Told.Open > 0 // Put while the others ended the phase.
+	late := s.logs != nil && !void && s.out.Told.Late() // It has put tasks while the others ended the phase.
 	s.advance(&workcore.Input{Kind: workcore.InEnd, Phase: s.phase, Void: void || late})
 	if err := s.out.Err; err != nil {
 		s.finish(fmt.Errorf("work: %w: the condition that ends a phase must ask for .work.idle of all members", err))

@@ -140,6 +140,14 @@ func (a *accounts) next() (key float64, name string, ok bool) {
 	return key, name, ok
 }
 
+// unsure reports whether the task that hand gives next is to be given alone.
+func (a *accounts) unsure() bool {
+	if _, name, _ := a.next(); name != "" {
+		return a.taken[a.find(name)].store.unsure()
+	}
+	return a.own.unsure()
+}
+
 // hand leases the task with the smallest key.
 func (a *accounts) hand(holder string, demand uint64) (Lease, bool) {
 	if len(a.taken) == 0 {

@@ -54,8 +54,16 @@
 // A task is open at its account until its record counts, wherever it is. So a phase is over once every
 // member of the roster is idle and settled at one instant, and no frame has to be counted for that.
 //
-// The tasks of a member that leaves the roster are lost. The other members stop their runs, and tell
+// Without logs, the tasks of a member that leaves the roster are lost. The other members stop their runs, and tell
 // how many there were ([Lost]).
+//
+// # Logs
+//
+// Each account may lie in a log of its own. Its owner appends what changes the account, and nothing that rests on an
+// entry leaves a [Member] before the log has the entry ([Member.Release]). A [Keeper] takes an account: it folds the
+// log ([Recovery]) and appends that another life has it now, which the life before notices at its next message. Any
+// member decides by the last messages of all logs whether a phase is over, and the first decision counts. The package
+// is given the log as an interface, so the shell and the simulation run the same protocol.
 //
 // The package has no goroutine, clock, lock or connection. The same inputs lead to the same outputs.
 package workcore

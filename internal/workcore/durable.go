@@ -44,10 +44,21 @@ func (d *durable) reach(account string, number uint64) {
 	d.pending = slices.DeleteFunc(d.pending, func(t ticket) bool { return t.account == account && t.number <= number })
 }
 
-// forget gives up the tickets of an account that another life has now. What rests on them is about tasks that
-// are not this member's any more, and harms nobody: their new owner knows nothing of it.
+// forget gives up the tickets of an account that another life has now. What rests on them alone is about tasks that
+// are not this member's any more, and harms nobody: their new owner knows nothing of it. But a verdict or a lease names a
+// record by its sequence, which another record may get; this member may have the account again by then.
 func (d *durable) forget(account string) {
 	d.pending = slices.DeleteFunc(d.pending, func(t ticket) bool { return t.account == account })
+	of := func(full string) bool { name, _ := splitID(full); return name == account }
+	for i := range d.held {
+		out := &d.held[i].out
+		out.Frames = slices.DeleteFunc(out.Frames, func(f Frame) bool {
+			if f.Parcel != nil {
+				f.Parcel.Leases = slices.DeleteFunc(f.Parcel.Leases, func(l Parted) bool { return l.Account == f.From && of(l.Lease.Task.ID) })
+			}
+			return f.Verdict != nil && of(f.Verdict.ID)
+		})
+	}
 }
 
 // Written is the ticket up to which the logs have everything. Without logs it is 0.

@@ -154,6 +154,10 @@ type Told struct {
 	Redone    uint64 // tasks of its account that a member was running, or may have begun, when it was lost
 }
 
+// Late reports whether a phase that the others have ended goes on here: a task is open, or what is found is not yet
+// told to the program.
+func (t *Told) Late() bool { return t.Open > 0 || t.Unwritten > 0 }
+
 func (o *Output) reset() {
 	o.Frames, o.Runs, o.Yields, o.Recorded, o.Stops, o.Lost = o.Frames[:0], o.Runs[:0], o.Yields[:0], o.Recorded[:0], o.Stops[:0], o.Lost[:0]
 	o.Results, o.Err, o.Log, o.holds, o.verdicts = o.Results[:0], nil, o.Log[:0], o.holds[:0], o.verdicts[:0]

@@ -135,7 +135,8 @@ type Recovery struct {
 	names   map[string]string
 	last    Batch
 	ends    int
-	results []Result // since the last end of a phase
+	results []Result // since the last end of a phase, of phases behind valid
+	valid   uint64   // the last phase that is known to be over, with the results of it
 	begun   bool     // with the first entry of the log, or the end of a phase
 }
 
@@ -169,7 +170,9 @@ func (r *Recovery) Take(data []byte) (found []Result, err error) {
 			r.results = nil
 		}
 	}
-	r.results = append(r.results, found[since:]...)
+	if b.Phase > r.valid { // Else the owner died before it ended the phase in its account.
+		r.results = append(r.results, found[since:]...)
+	}
 	b.Entries = nil
 	r.last = b
 	return found, nil
@@ -204,10 +207,14 @@ func (r *Recovery) takeEntry(data []byte) error {
 }
 
 // Own ends the recovery: the account is that of the life owner from here on, and the first entry of the store's
-// log says so. What the owner before had begun, and not recorded or given up, counts as a run in which it died.
-func (r *Recovery) Own(owner Peer) *Store {
+// log says so. What the owner before had begun, and not recorded or given up, counts as a run in which it died, unless
+// it lives.
+func (r *Recovery) Own(owner Peer, lives bool) *Store {
 	s := r.store
 	s.self, s.logs, s.results = owner.String(), true, r.results
+	if lives && r.last.Owner.Name != "" {
+		s.GiveUp()
+	}
 	s.replayOwner(owner)
 	s.note(&entry{kind: entryOwner, seq: s.account.Seq(), owner: owner})
 	s.endDoomed()

@@ -461,7 +461,10 @@ func (m *Member) give(to Peer, demand uint64, n int, others []Parted, out *Outpu
 	}
 	full := false
 	holder := to.String()
-	for range n {
+	for single := false; n > 0 && !single; n-- {
+		if single = m.accounts.unsure(); single && len(parcel.Leases) > 0 {
+			break
+		}
 		l, ok := m.accounts.hand(holder, demand)
 		if !ok {
 			break

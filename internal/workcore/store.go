@@ -69,6 +69,8 @@ type leased struct {
 	before uint64 // what its last record that counted builds on
 	failed int    // runs that returned an error
 	losses int    // holders that died while they ran it
+	unsure bool   // a holder died that was just given it, among others: it is given alone
+	alone  bool   // it was, and the holder has told nothing since
 	demand uint64 // of the holder, which the parcel with the task answers; 0: the holder has told that it has it
 	place  int    // in a part of the queue, or among what its holder holds; -1: in neither
 	late   bool   // its place is in the heap of the queue
@@ -140,6 +142,9 @@ func (s *Store) endDoomed() {
 // Waiting is how many tasks nobody holds that may run.
 func (s *Store) Waiting() int { return s.waiting.len() }
 
+// unsure reports whether the task that Hand gives next is to be given alone.
+func (s *Store) unsure() bool { return s.waiting.len() > 0 && s.waiting.first().lease.unsure }
+
 // Next returns the key of the task that Hand gives next; false if none waits.
 func (s *Store) Next() (key float64, ok bool) {
 	if s.waiting.len() == 0 {
@@ -156,7 +161,7 @@ func (s *Store) Hand(holder string, demand uint64) (l Lease, ok bool) {
 	}
 	o := s.waiting.first()
 	s.give(o, holder, false)
-	o.lease.demand = demand
+	o.lease.demand, o.lease.alone = demand, o.lease.unsure && demand > 0
 	if s.logs && holder == s.self && !o.lease.began {
 		o.lease.began = true
 		s.note(&entry{kind: entryBegan, seq: s.account.Seq(), record: Record{ID: o.task.ID}})
@@ -191,7 +196,7 @@ func (s *Store) write(seq uint64, r *Record, keys []float64) Outcome {
 	if l := &o.lease; r.Fate != Kept {
 		s.give(o, "", false)
 	} else {
-		l.failed, l.losses, l.before = 0, 0, r.On // The rest is another task.
+		l.failed, l.losses, l.unsure, l.before = 0, 0, false, r.On // The rest is another task.
 	}
 	s.admit(keys)
 	return outcome
@@ -224,7 +229,7 @@ func (s *Store) give(o *open, holder string, runs bool) {
 		l.place = len(s.held[holder])
 		s.held[holder] = append(s.held[holder], o)
 	}
-	if l.holder, l.runs, l.demand = holder, runs, 0; holder == "" {
+	if l.holder, l.runs, l.demand, l.alone = holder, runs, 0, false; holder == "" {
 		l.place = -1
 	}
 }
@@ -273,7 +278,8 @@ func (s *Store) Lose(holder string) int {
 		if l.runs || l.demand > 0 { // What it had just been given it may have begun.
 			s.redone++
 		}
-		if l.runs {
+		l.unsure = l.unsure || l.demand > 0
+		if l.runs || l.alone {
 			l.losses++
 			s.note(&entry{kind: entryDied, seq: s.account.Seq(), record: Record{ID: o.task.ID}})
 		}

@@ -105,6 +105,7 @@ const (
 	firstPause = 5 * time.Millisecond
 	lastPause  = 250 * time.Millisecond
 	patience   = time.Second
+	mostBehind = 20 // answers that are older than what was appended
 )
 
 // Append appends a message to the log of a subject, below the stream's name, if the last message of that log has the
@@ -112,6 +113,7 @@ const (
 // the message, or ctx ends, and calls again with each reason for which it has to try again. [ErrFenced] means that
 // another message was appended. A message with the same body counts as this one: no two bodies may be the same.
 func (l *Log) Append(ctx context.Context, subject string, on uint64, body []byte, again func(error)) (seq uint64, err error) {
+	behind := 0
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		seq, err := l.append(ctx, subject, on, body)
 		switch {
@@ -121,6 +123,8 @@ func (l *Log) Append(ctx context.Context, subject string, on uint64, body []byte
 			last, have, lastErr := l.Last(ctx, subject)
 			switch {
 			case lastErr != nil || last == on: // It is stale.
+			case last < on && behind < mostBehind: // A server answers that was cut off, or the stream is another one.
+				behind++
 			case bytes.Equal(have, body):
 				return last, nil // It was taken before, and the answer was lost.
 			default:

@@ -134,6 +134,20 @@ func TestAppend(t *testing.T) {
 	}
 }
 
+// TestAppendBehind: a server that says that the last message is an older one is not believed at once.
+func TestAppendBehind(t *testing.T) {
+	l := open(t, serve(t, usual))
+	one, err := l.Append(t.Context(), "a.m", 0, []byte("one"), nil)
+	check(t, err)
+	three, err := l.Append(t.Context(), "a.m", one+1, []byte("three"), func(error) {
+		_, err := l.Append(t.Context(), "a.m", one, []byte("two"), nil)
+		check(t, err)
+	})
+	if err != nil || three != one+2 {
+		t.Error(three, err)
+	}
+}
+
 // TestAppendGoesOn: a full log and a server that is away are told, and waited for.
 func TestAppendGoesOn(t *testing.T) {
 	conn := serve(t, usual)
