@@ -29,7 +29,8 @@ type logs struct {
 	writers   map[string]*writer // by account
 	signalled uint64             // the phase that the synchronizer has declared over
 	unsure    bool               // accounts may have open tasks and no owner
-	bytes     uint64             // of the stream, as it was last told
+	messages  uint64             // of the stream, as it was last told
+	bytes     uint64             // of the stream then
 	since     uint64             // bytes that were written here since
 	closing   bool               // writers end once nothing is pending
 }
@@ -156,7 +157,7 @@ type writer struct {
 
 	logs    *logs
 	kick    chan struct{} // capacity 1
-	stalled bool          // that it has to wait was told
+	stalled bool          // that it has to wait was told; guarded by that lock
 }
 
 func (w *writer) loop(ctx context.Context) {
@@ -200,8 +201,11 @@ func (w *writer) compose() (batch []byte, on uint64) {
 
 // again tells once that the log does not take a message.
 func (w *writer) again(err error) {
-	if !w.stalled {
-		w.stalled = true
+	w.logs.space.mu.Lock()
+	before := w.stalled
+	w.stalled = true
+	w.logs.space.mu.Unlock()
+	if !before {
 		w.logs.space.log.Warn("the log of tasks does not take a message: nothing counts before it does", "account", w.Account(), "error", err)
 	}
 }
@@ -209,12 +213,12 @@ func (w *writer) again(err error) {
 // reached tells the machine what the log has, and returns up to where it may be trimmed.
 func (w *writer) reached(seq uint64) (trim uint64) {
 	s := w.logs.space
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if w.stalled {
 		w.stalled = false
 		s.log.Info("the log of tasks takes messages again", "account", w.Account())
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	ticket, trim := w.Took(seq)
 	if s.err == nil && ticket > 0 {
 		_ = s.step(&workcore.Input{Kind: workcore.InDurable, ID: w.Account(), Ticket: ticket}) // It is never refused.
@@ -334,6 +338,14 @@ func (l *logs) closePhase(ctx context.Context) (more bool, err error) {
 	return true, nil
 }
 
+// report fills in what the stream is. The lock of the space is held.
+func (l *logs) report(r *workcore.LogReport) {
+	r.Stream, r.Messages, r.Bytes = l.log.Name(), l.messages, l.bytes
+	for _, w := range l.writers {
+		r.Stalled = r.Stalled || w.stalled
+	}
+}
+
 // adoptOrphans has the first of the roster take over the accounts of members that are not in the roster and have
 // open tasks.
 func (l *logs) adoptOrphans(ctx context.Context) {
@@ -356,12 +368,12 @@ func (l *logs) adoptOrphans(ctx context.Context) {
 
 func (l *logs) adopt(ctx context.Context) error {
 	s := l.space
-	_, bytes, err := l.log.Size(ctx)
+	messages, bytes, err := l.log.Size(ctx)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
-	l.bytes, l.since = bytes, 0
+	l.messages, l.bytes, l.since = messages, bytes, 0
 	s.release() // Some may wait for room.
 	first, phase := s.first(), s.phase
 	s.mu.Unlock()

@@ -148,6 +148,9 @@ func (s *Space) asked(string, []byte) {
 	}
 	s.reported = now
 	r := s.machine.Report()
+	if s.logs != nil {
+		s.logs.report(r.Log)
+	}
 	r.Stuck, r.Awaits = s.stuck, slices.ContainsFunc(s.waiters, func(w *waiter) bool { return w.awaits })
 	s.mu.Unlock()
 	s.sender.mu.Lock()

@@ -11,8 +11,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/show"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/internal/worklog"
 	"github.com/gopegasus/pegasus/internal/worksim"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
@@ -43,7 +45,7 @@ func newWork() *cobra.Command {
 		Args:  noArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return fail(cmd.Help()) },
 	}
-	cmd.AddCommand(newWorkSim(), newWorkStatus())
+	cmd.AddCommand(newWorkSim(), newWorkStatus(), newWorkRemove())
 	return cmd
 }
 
@@ -180,4 +182,64 @@ func spacesOf(cmd *cobra.Command, f *liveFlags) (spaces []*show.Space, err error
 		return err
 	})
 	return spaces, errors.Join(errs...)
+}
+
+const workRemoveHelp = `remove deletes the stream of a group whose tasks lie in JetStream, with all tasks and
+results in it. It cannot be undone. Members that have it open are named, and it stays:
+stop them first. A stream that no group has made is left alone.
+
+` + liveHelp + `
+
+Exit codes: 0 removed, 1 failure, 2 wrong usage.`
+
+const workRemoveExample = `  pegasus work remove pegasus+default+solvers
+  pegasus work remove solvers --nats nats://127.0.0.1:4222`
+
+func newWorkRemove() *cobra.Command {
+	var f liveFlags
+	cmd := &cobra.Command{
+		Use:     "remove STREAM",
+		Short:   "Delete the stream that the tasks of a group lie in",
+		Long:    workRemoveHelp,
+		Example: workRemoveExample,
+		Args:    oneArgument("work remove needs a stream: pegasus work remove STREAM", "work remove takes one stream"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return fail(removeStream(cmd, &f, args[0])) },
+	}
+	f.add(cmd)
+	return cmd
+}
+
+// removeStream deletes a stream that no member has open.
+func removeStream(cmd *cobra.Command, f *liveFlags, stream string) error {
+	ctx := cmd.Context()
+	l, err := f.open(ctx, cmd.ErrOrStderr(), bus.Options{})
+	if err != nil {
+		return err
+	}
+	defer l.close() //nolint:errcheck // All answers are there.
+	all, err := l.asker.Present(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range all {
+		var status monitor.Status
+		if err := l.asker.Ask(ctx, p, wire.VerbStatus, "", &status); err != nil {
+			return fmt.Errorf("whether the stream is in use cannot be told: %w", err)
+		}
+		reports, _, err := l.asker.Space(ctx, &status)
+		if err != nil {
+			continue // Nobody there has opened a space.
+		}
+		for _, r := range reports {
+			if r.Log != nil && r.Log.Stream == stream {
+				return fmt.Errorf("stream %s: member %s of group %s has it open: stop the members first", stream, r.Member, status.Group)
+			}
+		}
+	}
+	messages, err := worklog.Remove(ctx, l.bus.NATS(), stream)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "stream %s is removed, with %s\n", stream, show.Count(int(messages), "message")) //nolint:gosec // It fits.
+	return err
 }

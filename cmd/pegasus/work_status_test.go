@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -60,4 +61,40 @@ func TestWorkStatus(t *testing.T) {
 	if err := json.Unmarshal([]byte(until(t, "work status --json")), &got); err != nil || len(got.Members) != 1 || got.Members[0].Open != 3 || len(got.Silent) != 1 {
 		t.Errorf("%v: %+v", err, got)
 	}
+}
+
+// TestWorkRemove: the stream that tasks lie in is told, stays while somebody has it open, and is removed then.
+func TestWorkRemove(t *testing.T) {
+	dir := own(t)
+	file := filepath.Join(filepath.Dir(dir), "work.yaml")
+	if err := os.WriteFile(file, []byte("synchronizers:\n  gsync:\n    members: {group: solvers}\n    work: {slots: 1, store: jetstream}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := launch(t, "run", "--jetstream", t.TempDir(), file)
+	m, err := agent.Join(t.Context(), p.url(), agent.Config{Group: "solvers", Name: "w1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Close() })
+	s, err := work.Open(t.Context(), m, work.Func("double", func(_ context.Context, n int) (int, error) { return 2 * n, nil }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Put(t.Context(), "double", 1); err != nil {
+		t.Fatal(err)
+	}
+	const stream = "pegasus+default+solvers"
+	until(t, "work status", "stream "+stream+": ", "MiB")
+	refuse := func(want string) {
+		t.Helper()
+		if code, _, stderr := execute(t, "work", "remove", stream); code != exitFailure || !containsAll(stderr, []string{want}) {
+			t.Errorf("exit %d, %s\nwant %s", code, stderr, want)
+		}
+	}
+	refuse("pegasus: stream " + stream + ": member w1 of group solvers has it open: stop the members first")
+	if err := errors.Join(s.Wait(t.Context()), s.Close(), m.Leave(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "work remove "+stream, "stream "+stream+" is removed, with ", "messages")
+	refuse(`pegasus: work: there is no stream "` + stream + `"`)
 }

@@ -27,7 +27,7 @@ var limits = map[string]int{
 	"lines of scgs":                               6952,
 	"lines of internal/synccore":                  7_808, // 17 more: why of the groups of a predicate
 	"lines of synchronizer":                       6_270, // 75 more: a journal that was removed, pegasus reload
-	"lines of cmd/pegasus":                        5_571, // 72 more: pegasus reload
+	"lines of cmd/pegasus":                        5_633, // 72 more: pegasus reload
 	"lines of predicates":                         5962,  // 132 more: causes of faults in expressions, arithmetic of durations
 	"lines of agent":                              6_094, // 225 more: regions that are declared, a member that was replaced or leaves
 	"lines of another package":                    5000,

@@ -33,6 +33,7 @@ func SpaceText(s *Space) string {
 		})
 	}
 	b.WriteString(Table(rows))
+	writeLogs(&b, s.Members)
 	for _, name := range s.Silent {
 		writeLine(&b, "%s: no answer: it has not opened the space, or cannot be reached; pegasus why end says whether the phase waits for it", name)
 	}
@@ -42,6 +43,31 @@ func SpaceText(s *Space) string {
 		}
 	}
 	return b.String()
+}
+
+// writeLogs says how the stream stands that the tasks lie in.
+func writeLogs(b *strings.Builder, members []*workcore.Report) {
+	var most *workcore.LogReport // Whoever asked last knows of most, as far as nothing was removed.
+	for _, m := range members {
+		if m.Log != nil && (most == nil || m.Log.Messages > most.Messages) {
+			most = m.Log
+		}
+	}
+	if most == nil {
+		return
+	}
+	writeLine(b, "stream %s: %s, %.1f MiB", Printable(most.Stream), Count(int(min(most.Messages, 1<<31)), "message"), float64(most.Bytes)/(1<<20)) //nolint:gosec // It is bounded.
+	for _, m := range members {
+		switch l := m.Log; {
+		case l == nil:
+			continue
+		case l.Stalled:
+			writeLine(b, "%s: the stream takes no messages of it; %s wait, and nothing counts before: look at the NATS server and its disk", m.Member, Count(l.Unwritten, "append"))
+		}
+		if len(m.Log.Accounts) > 0 {
+			writeLine(b, "%s: has the tasks of %s, who are gone", m.Member, Printable(strings.Join(m.Log.Accounts, ", ")))
+		}
+	}
 }
 
 // blockedText counts the tasks that wait for others, and the IDs that were not put.

@@ -4,26 +4,40 @@ import "slices"
 
 // Report is how a space stands at one member, for people who ask.
 type Report struct {
-	Member  string    `json:"member"`  // its name
-	Phase   uint64    `json:"phase"`   // from 1
-	Idle    bool      `json:"idle"`    // no task that it has put is open, and it has none of another
-	Settled bool      `json:"settled"` // its program puts no task now
-	Awaits  bool      `json:"awaits"`  // its program waits for the end of the phase
-	Drains  bool      `json:"drains"`  // it is to have no task any more
-	Slots   int       `json:"slots"`   // how many tasks it runs at a time
-	Open    int       `json:"open"`    // tasks that it has put and that are not done
-	Blocked int       `json:"blocked"` // of them, those that wait for other tasks
-	Missing int       `json:"missing"` // IDs that those wait for and that no task has
-	Queued  int       `json:"queued"`  // tasks that wait there
-	Running int       `json:"running"` // tasks that run there
-	Stuck   int       `json:"stuck"`   // functions that do not return though they have to
-	Put     uint64    `json:"put"`     // tasks that it has put so far
-	Moved   uint64    `json:"moved"`   // tasks that came there from other members
-	Given   uint64    `json:"given"`   // how often a task of its account came to another member
-	Redone  uint64    `json:"redone"`  // tasks of its account that were taken back from a member that was lost
-	Dropped uint64    `json:"dropped"` // messages to other members that found the queue full
-	Holders []Holding `json:"holders"` // who has tasks that it has put, by name; itself too
+	Member  string     `json:"member"`  // its name
+	Phase   uint64     `json:"phase"`   // from 1
+	Idle    bool       `json:"idle"`    // no task that it has put is open, and it has none of another
+	Settled bool       `json:"settled"` // its program puts no task now
+	Awaits  bool       `json:"awaits"`  // its program waits for the end of the phase
+	Drains  bool       `json:"drains"`  // it is to have no task any more
+	Slots   int        `json:"slots"`   // how many tasks it runs at a time
+	Open    int        `json:"open"`    // tasks that it has put and that are not done
+	Blocked int        `json:"blocked"` // of them, those that wait for other tasks
+	Missing int        `json:"missing"` // IDs that those wait for and that no task has
+	Queued  int        `json:"queued"`  // tasks that wait there
+	Running int        `json:"running"` // tasks that run there
+	Stuck   int        `json:"stuck"`   // functions that do not return though they have to
+	Put     uint64     `json:"put"`     // tasks that it has put so far
+	Moved   uint64     `json:"moved"`   // tasks that came there from other members
+	Given   uint64     `json:"given"`   // how often a task of its account came to another member
+	Redone  uint64     `json:"redone"`  // tasks of its account that were taken back from a member that was lost
+	Dropped uint64     `json:"dropped"` // messages to other members that found the queue full
+	Holders []Holding  `json:"holders"` // who has tasks that it has put, by name; itself too
+	Log     *LogReport `json:"log"`     // null: the tasks lie in the process alone
 }
+
+// LogReport is how the log of a space stands, as one member sees it.
+type LogReport struct {
+	Stream    string   `json:"stream"`    // its name
+	Messages  uint64   `json:"messages"`  // that it has, as was last asked, some seconds ago
+	Bytes     uint64   `json:"bytes"`     // that it has
+	Unwritten int      `json:"unwritten"` // appends that are on their way
+	Stalled   bool     `json:"stalled"`   // the log does not take messages now
+	Accounts  []string `json:"accounts"`  // of members that are gone, which this one has taken over
+}
+
+// MaxStream is how many bytes the name of a stream has at most.
+const MaxStream = 255
 
 // MaxHolders bounds the holders of a report: those with most tasks.
 const MaxHolders = 64
@@ -35,6 +49,9 @@ func (r *Report) Plausible(member string) bool {
 	for _, h := range r.Holders {
 		least = min(least, h.Tasks, h.Runs)
 	}
+	if l := r.Log; l != nil && (len(l.Stream) > MaxStream || l.Unwritten < 0 || len(l.Accounts) > MaxHolders) {
+		return false
+	}
 	return r.Member == member && r.Phase > 0 && r.Slots > 0 && least >= 0 && r.Blocked <= r.Open && len(r.Holders) <= MaxHolders
 }
 
@@ -44,6 +61,12 @@ func (m *Member) Report() *Report {
 	r := &Report{
 		Member: m.opts.Self.Name, Phase: t.Phase, Idle: t.Idle, Settled: t.Settled, Drains: m.drains, Slots: len(m.slots),
 		Open: t.Open, Blocked: t.Blocked, Missing: t.Missing, Queued: t.Queued, Running: t.Running, Put: c.Put, Moved: t.Moved, Given: t.Given, Redone: t.Redone, Holders: m.Holdings(),
+	}
+	if m.durable != nil {
+		r.Log = &LogReport{Unwritten: t.Unwritten, Accounts: []string{}}
+		for _, a := range m.accounts.taken[:min(len(m.accounts.taken), MaxHolders)] {
+			r.Log.Accounts = append(r.Log.Accounts, a.name)
+		}
 	}
 	if len(r.Holders) > MaxHolders {
 		slices.SortStableFunc(r.Holders, func(a, b Holding) int { return b.Tasks - a.Tasks })

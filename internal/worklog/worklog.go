@@ -67,6 +67,31 @@ func Open(ctx context.Context, conn *nats.Conn, settings Settings) (*Log, error)
 	return l, nil
 }
 
+// Remove deletes the stream of a space, with all its tasks and results. It refuses a stream that no space has made.
+func Remove(ctx context.Context, conn *nats.Conn, stream string) (messages uint64, err error) {
+	l := &Log{settings: Settings{Stream: stream}, conn: conn}
+	if l.js, err = jetstream.New(conn); err != nil {
+		return 0, l.explain(err)
+	}
+	if l.stream, err = l.js.Stream(ctx, stream); errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrInvalidStreamName) {
+		return 0, fmt.Errorf("work: there is no stream %q: pegasus work status and nats stream ls name those that are there", stream)
+	}
+	if err != nil {
+		return 0, l.explain(err)
+	}
+	info := l.stream.CachedInfo()
+	have := l.settings
+	have.Replicas, have.MaxBytes = info.Config.Replicas, info.Config.MaxBytes
+	want := have.stream()
+	if different := streamDifferences(&info.Config, &want); different != nil {
+		return 0, fmt.Errorf("work: stream %s is not that of a space, and stays: %s", stream, strings.Join(different, ", "))
+	}
+	if err := l.js.DeleteStream(ctx, stream); err != nil {
+		return 0, l.explain(err)
+	}
+	return info.State.Msgs, nil
+}
+
 // Name is that of the stream.
 func (l *Log) Name() string { return l.settings.Stream }
 

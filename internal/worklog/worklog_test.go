@@ -194,3 +194,23 @@ func open(t *testing.T, conn *nats.Conn) *Log {
 	check(t, err)
 	return l
 }
+
+// TestRemove: the stream of a space is removed, and no other one.
+func TestRemove(t *testing.T) {
+	conn := serve(t, usual)
+	l := open(t, conn)
+	_, err := l.Append(t.Context(), "a.m", 0, []byte("x"), nil)
+	check(t, err)
+	n, err := Remove(t.Context(), conn, "S")
+	if check(t, err); n != 1 {
+		t.Error(n)
+	}
+	_, err = Remove(t.Context(), conn, "S")
+	refused(t, err, `work: there is no stream "S": pegasus work status and nats stream ls name those that are there`)
+	js, err := jetstream.New(conn)
+	check(t, err)
+	_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "ORDERS", Subjects: []string{"orders"}})
+	check(t, err)
+	_, err = Remove(t.Context(), conn, "ORDERS")
+	refused(t, err, "work: stream ORDERS is not that of a space, and stays: subjects is orders and not ORDERS.>, discard is DiscardOld and not DiscardNew")
+}
