@@ -3,7 +3,10 @@ package work_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -254,4 +257,61 @@ func TestOfWhom(t *testing.T) {
 	if n != 3 {
 		t.Errorf("%d results", n)
 	}
+}
+
+// TestDurableJunk: a message of somebody else in the stream keeps the phase from ending, since it may hide tasks. The log
+// names it once, and the phase ends when it is removed.
+func TestDurableJunk(t *testing.T) {
+	t.Parallel()
+	g := newDurable(t, t.TempDir(), 1)
+	var text testlog
+	g.log = slog.New(slog.NewTextHandler(&text, nil))
+	a := g.spaces([]string{"a"}, work.Func("task", func(_ context.Context, n int) (int, error) { return n, nil }))[0]
+	js := jetStreamOf(t, g)
+	ack, err := js.Publish(t.Context(), "pegasus+default+g.a.stranger", []byte("junk"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	putNamed(t, a, 3)
+	over := make(chan error, 1)
+	go func() { over <- a.Wait(limited(t)) }()
+	want := fmt.Sprintf("message %d: batch of a log: it has another form than this program reads: let all members of the space run the same version, or remove the message if another program has written it", ack.Sequence)
+	until(t, func() bool { return strings.Contains(text.String(), want) })
+	time.Sleep(time.Second) // Several attempts.
+	if n := strings.Count(text.String(), "whether the phase is over cannot be decided"); n != 1 {
+		t.Errorf("it is told %d times", n)
+	}
+	select {
+	case err := <-over:
+		t.Fatalf("the phase has ended: %v", err)
+	default:
+	}
+	stream, err := js.Stream(t.Context(), "pegasus+default+g")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.DeleteMsg(t.Context(), ack.Sequence); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-over; err != nil {
+		t.Error(err)
+	}
+}
+
+// testlog is what was logged.
+type testlog struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *testlog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *testlog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"slices"
 	"strings"
@@ -40,6 +41,7 @@ type liveGroup struct {
 	cfg    *synchronizer.Config
 	sync   *synchronizer.Synchronizer
 	group  string // of the members; empty: g
+	log    *slog.Logger
 }
 
 func newLive(t *testing.T, text string, members int) *liveGroup {
@@ -79,7 +81,7 @@ func (g *liveGroup) restart() {
 // join joins a member that has a connection of its own. Its space is opened by open.
 func (g *liveGroup) join(name, url string) *agent.Member {
 	g.t.Helper()
-	m, err := agent.Join(g.t.Context(), url, agent.Config{Group: cmp.Or(g.group, "g"), Name: name}, agent.OwnConn())
+	m, err := agent.Join(g.t.Context(), url, agent.Config{Group: cmp.Or(g.group, "g"), Name: name, Logger: g.log}, agent.OwnConn())
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -101,7 +103,7 @@ func (g *liveGroup) spacesBy(url func(name string) string, names []string, optio
 	var all sync.WaitGroup
 	for i, name := range names {
 		all.Go(func() {
-			m, err := agent.Join(g.t.Context(), url(name), agent.Config{Group: cmp.Or(g.group, "g"), Name: name}, agent.OwnConn())
+			m, err := agent.Join(g.t.Context(), url(name), agent.Config{Group: cmp.Or(g.group, "g"), Name: name, Logger: g.log}, agent.OwnConn())
 			if errs[i] = err; err != nil {
 				return
 			}

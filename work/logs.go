@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,8 @@ type logs struct {
 	bytes     uint64             // of the stream then
 	since     uint64             // bytes that were written here since
 	closing   bool               // writers end once nothing is pending
+	undecided string             // why it cannot be decided whether the phase is over; empty: it can
+	unknown   string             // why accounts that nobody has cannot be looked for; empty: they can
 }
 
 const (
@@ -274,15 +277,32 @@ func (l *logs) closePhases(ctx context.Context) {
 		}
 		for {
 			more, err := l.closePhase(ctx)
-			if err != nil && ctx.Err() == nil {
-				l.space.log.Warn("whether the phase is over cannot be decided without the log; it is tried again", "error", err)
+			if l.note(ctx, &l.undecided, "whether the phase is over cannot be decided without the log; it is tried again", err); err != nil {
 				sleep(ctx, retryPause)
+				if ctx.Err() != nil {
+					return
+				}
 				continue
 			}
 			if !more {
 				break
 			}
 		}
+	}
+}
+
+// note keeps why something fails that is tried again, and logs it if it is news.
+func (l *logs) note(ctx context.Context, kept *string, what string, err error) {
+	text := ""
+	if err != nil && ctx.Err() == nil {
+		text = err.Error()
+	}
+	l.space.mu.Lock()
+	before := *kept
+	*kept = text
+	l.space.mu.Unlock()
+	if text != "" && text != before {
+		l.space.log.Warn(what, "error", err)
 	}
 }
 
@@ -341,6 +361,7 @@ func (l *logs) closePhase(ctx context.Context) (more bool, err error) {
 // report fills in what the stream is. The lock of the space is held.
 func (l *logs) report(r *workcore.LogReport) {
 	r.Stream, r.Messages, r.Bytes = l.log.Name(), l.messages, l.bytes
+	r.Fault = cmp.Or(l.undecided, l.unknown)
 	for _, w := range l.writers {
 		r.Stalled = r.Stalled || w.stalled
 	}
@@ -353,8 +374,7 @@ func (l *logs) adoptOrphans(ctx context.Context) {
 	defer ticker.Stop()
 	for ctx.Err() == nil {
 		err := l.adopt(ctx)
-		if err != nil && ctx.Err() == nil {
-			l.space.log.Warn("tasks of members that are gone cannot be looked for; it is tried again", "error", err)
+		if l.note(ctx, &l.unknown, "tasks of members that are gone cannot be looked for; it is tried again", err); err != nil {
 			sleep(ctx, retryPause)
 			continue
 		}

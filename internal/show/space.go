@@ -64,6 +64,9 @@ func writeLogs(b *strings.Builder, members []*workcore.Report) {
 		case l.Stalled:
 			writeLine(b, "%s: the stream takes no messages of it; %s wait, and nothing counts before: look at the NATS server and its disk", m.Member, Count(l.Unwritten, "append"))
 		}
+		if m.Log.Fault != "" {
+			writeLine(b, "%s: no phase ends now: %s", m.Member, Printable(m.Log.Fault))
+		}
 		if len(m.Log.Accounts) > 0 {
 			writeLine(b, "%s: has the tasks of %s, who are gone", m.Member, Printable(strings.Join(m.Log.Accounts, ", ")))
 		}

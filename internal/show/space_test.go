@@ -36,20 +36,25 @@ func TestSpaceTextOfAStream(t *testing.T) {
 	log := func(messages uint64, unwritten int, stalled bool, accounts ...string) *workcore.LogReport {
 		return &workcore.LogReport{Stream: "pegasus+default+g", Messages: messages, Bytes: messages * 1024, Unwritten: unwritten, Stalled: stalled, Accounts: accounts}
 	}
+	broken := log(1, 0, false)
+	broken.Fault = "work: stream S: message 7 is damaged"
 	got := show.SpaceText(&show.Space{
 		Synchronizer: "gsync", Group: "g", Epoch: 1,
 		Members: []*workcore.Report{
 			{Member: "w1", Phase: 1, Slots: 1, Log: log(512, 0, false, "w4", "w5")},
 			{Member: "w2", Phase: 1, Slots: 1, Log: log(2048, 3, true)},
+			{Member: "w3", Phase: 1, Slots: 1, Log: broken},
 		},
 	})
 	const want = `gsync: group g, epoch 1; 0 tasks open, 0 blocked, 0 queued, 0 running
 MEMBER  PHASE  PROGRAM        OPEN  BLOCKED  QUEUED  RUNNING  STUCK  PUT  GIVEN  TAKEN  REDONE  HOLDS ITS TASKS
 w1      1      may put tasks  0     0        0       0 of 1   0      0    0      0      0       -
 w2      1      may put tasks  0     0        0       0 of 1   0      0    0      0      0       -
+w3      1      may put tasks  0     0        0       0 of 1   0      0    0      0      0       -
 stream pegasus+default+g: 2048 messages, 2.0 MiB
 w1: has the tasks of w4, w5, who are gone
 w2: the stream takes no messages of it; 3 appends wait, and nothing counts before: look at the NATS server and its disk
+w3: no phase ends now: work: stream S: message 7 is damaged
 `
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -111,7 +111,7 @@ func TestEntriesAreReadAsTheyWereWritten(t *testing.T) {
 func TestRefusedBatches(t *testing.T) {
 	open := Task{ID: "a", Func: "f"}
 	for want, data := range map[string][]byte{
-		"batch of a log: it has another form than this program reads: let all members of the space run the same version": {9},
+		"batch of a log: it has another form than this program reads: let all members of the space run the same version, or remove the message if another program has written it": {9},
 		"batch of a log: it ends too early":                                                                     {batchForm, 3, 'a'},
 		"batch 3 of ann#1: it ends too early":                                                                   append(batchOf(nil), 200),
 		"batch 3 of ann#1: there is no entry of the kind 9":                                                     append(batchOf(nil), 2, 9, 0),
@@ -201,7 +201,7 @@ func TestOddLogs(t *testing.T) {
 	for want, err := range map[string]error{
 		"work: stream S: message 7, which says what phase is over: invalid character 'o' in literal null (expecting 'u'): let all members run the same version": opened,
 		"work: stream S: the decision on phase 2 is not to be seen: do not purge S.phases":                                                                      decided,
-		"work: stream S: message 7: batch of a log: it has another form than this program reads: let all members of the space run the same version":             orphans,
+		"work: stream S: message 7: batch of a log: it has another form than this program reads: let all members of the space run the same version, or remove the message if another program has written it":             orphans,
 		"the account is in a later phase: this member has to end its own first":                                                                                 taken,
 	} {
 		if err == nil || err.Error() != want {

@@ -38,7 +38,7 @@ func (c *coder) batch(b *Batch) {
 // ReadBatch reads an encoded batch. Its entries are a part of data.
 func ReadBatch(data []byte) (b Batch, err error) {
 	if len(data) == 0 || data[0] != batchForm {
-		return b, errors.New("batch of a log: it has another form than this program reads: let all members of the space run the same version")
+		return b, errors.New("batch of a log: it has another form than this program reads: let all members of the space run the same version, or remove the message if another program has written it")
 	}
 	c := coder{buf: data[1:], form: formWaits, names: map[string]string{}}
 	if c.batch(&b); c.err != nil {

@@ -33,6 +33,7 @@ type LogReport struct {
 	Bytes     uint64   `json:"bytes"`     // that it has
 	Unwritten int      `json:"unwritten"` // appends that are on their way
 	Stalled   bool     `json:"stalled"`   // the log does not take messages now
+	Fault     string   `json:"fault"`     // why no phase can end now, or tasks of members that are gone cannot be found; empty: nothing
 	Accounts  []string `json:"accounts"`  // of members that are gone, which this one has taken over
 }
 
