@@ -79,12 +79,14 @@ type pending struct {
 }
 
 // passed is a lease that another member may not have yet. This member tells of it for a while, so
-// that the account does not put the task again meanwhile.
+// that the account does not put the task again meanwhile: while the server is away the account hears of nobody, so the
+// other one has to have told everybody twice what it has.
 type passed struct {
 	account Peer
 	held    Held
 	to      Peer
 	until   clocksync.Instant
+	heard   uint64 // the number of its last Holds then
 }
 
 // NewMember makes a member that has no roster yet.
@@ -382,7 +384,9 @@ func (m *Member) giveUpDemands(now clocksync.Instant) {
 			m.settleDemand(now, p.demand, false)
 		}
 	}
-	m.passed = slices.DeleteFunc(m.passed, func(p passed) bool { return p.until <= now })
+	m.passed = slices.DeleteFunc(m.passed, func(p passed) bool {
+		return p.until <= now && slices.ContainsFunc(m.peers, func(to peer) bool { return to.Peer == p.to && to.number >= p.heard+2 })
+	})
 }
 
 // answer gives what the strategy says: tasks that wait, or a part of a bag once it has yielded.
@@ -405,7 +409,7 @@ func (m *Member) answer(now clocksync.Instant, p *peer, d *Demand, out *Output) 
 	passOn := m.waiting[:max(0, min(share.Tasks-m.accounts.waiting(), len(m.waiting)))]
 	given := m.give(p.Peer, d.Number, share.Tasks, passOn, out)
 	for _, l := range passOn[:given] {
-		m.passed = append(m.passed, passed{l.Account, Held{ID: l.Lease.Task.ID, On: l.Lease.On, Passed: true}, p.Peer, now.Add(m.opts.Patience)})
+		m.passed = append(m.passed, passed{l.Account, Held{ID: l.Lease.Task.ID, On: l.Lease.On, Passed: true}, p.Peer, now.Add(m.opts.Patience), p.number})
 	}
 	m.waiting = slices.Delete(m.waiting, 0, given)
 }
@@ -721,7 +725,7 @@ func (m *Member) sendDemands(now clocksync.Instant, out *Output) {
 			room = d.Tasks
 		} else if room < 1 { // It looks again once there is room, at the latest when it tells no more of what it passed on.
 			if m.look = clocksync.MaxInstant; len(m.passed) > 0 {
-				m.look = m.passed[0].until
+				m.look = max(m.passed[0].until, now.Add(m.opts.Pace))
 			}
 			break
 		}

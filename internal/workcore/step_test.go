@@ -230,9 +230,36 @@ func TestRoom(t *testing.T) {
 		for out.Wake < until {
 			demands(out.Wake, &Input{Kind: InTick})
 		}
-		if demands(out.Wake, &Input{Kind: InTick}); asked != MaxHeld-1 || out.Wake < until {
+		if demands(until, &Input{Kind: InFrame, Frame: &Frame{From: bob, To: ann, Phase: 1, Holds: &Holds{Number: 2, Load: 9}}}); asked != MaxHeld-1 {
 			t.Errorf("there is room again: it asks for %d tasks", asked)
 		}
+	}
+}
+
+// TestPassedWhileAway: a member tells of a lease that it has passed on until the one who gets it has told everybody twice
+// what it has. Until then its account may have heard nothing of it, if the server was away.
+func TestPassedWhileAway(t *testing.T) {
+	cid := Peer{"cid", 1}
+	m, out := alone(t, 1, ann, bob, cid)
+	holds := func(at clocksync.Instant, number uint64) {
+		m.Step(at, &Input{Kind: InFrame, Frame: &Frame{From: cid, To: ann, Phase: 1, Holds: &Holds{Number: number}}}, out)
+	}
+	holds(1, 7)
+	m.passed = append(m.passed, passed{bob, Held{ID: "t", Passed: true}, cid, clocksync.Instant(time.Second), 7})
+	tells := func(at time.Duration) bool {
+		m.Step(clocksync.Instant(at), &Input{Kind: InTick}, out)
+		return len(m.heldOf(bob)) == 1
+	}
+	if !tells(3 * time.Second) {
+		t.Error("its account has heard of nobody, and it tells of the lease no more")
+	}
+	holds(clocksync.Instant(3*time.Second), 8)
+	if !tells(4 * time.Second) {
+		t.Error("what cid has told then may have been from before")
+	}
+	holds(clocksync.Instant(4*time.Second), 9)
+	if tells(5 * time.Second) {
+		t.Error("cid has told everybody what it has")
 	}
 }
 
