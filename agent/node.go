@@ -105,11 +105,19 @@ func JoinNode(ctx context.Context, url string, cfg NodeConfig, blocks ...BlockCo
 	n.ctx, n.cancel = context.WithCancelCause(context.Background())
 	n.leave = sync.OnceValue(n.end)
 	server, options, err := connect.To(url, cfg.NATS)
+	o := bus.Options{Extra: options, Explain: server.Explain}
 	if err == nil {
-		n.control, err = bus.Dial(ctx, server.URL, bus.Options{Extra: options, Name: "pegasus node " + cfg.Group + "/" + cfg.Name})
+		o.Name, o.OnError = "pegasus node "+cfg.Group+"/"+cfg.Name, n.complained
+		n.control, err = bus.Dial(ctx, server.URL, o)
 	}
 	if err == nil {
-		n.data, err = bus.Dial(ctx, server.URL, bus.Options{Extra: options, Name: "pegasus data " + cfg.Group + "/" + cfg.Name})
+		// That the credentials are refused is told of the first connection.
+		o.Name, o.OnError = "pegasus data "+cfg.Group+"/"+cfg.Name, func(err error) {
+			if !bus.CredentialsRefused(err) {
+				n.complained(err)
+			}
+		}
+		n.data, err = bus.Dial(ctx, server.URL, o)
 	}
 	if err != nil {
 		err = fmt.Errorf("%w: %w", ErrNotConnected, server.Explain(err))
@@ -125,6 +133,11 @@ func JoinNode(ctx context.Context, url string, cfg NodeConfig, blocks ...BlockCo
 		return nil, errors.Join(fmt.Errorf("agent: node %q: %w", cfg.Name, err), n.Close())
 	}
 	return n, nil
+}
+
+// complained logs what a connection says outside any call.
+func (n *Node) complained(err error) {
+	n.cfg.Logger.Warn("the connection complains", "node", n.cfg.Name, "error", err)
 }
 
 func newNode(cfg NodeConfig, blocks []BlockCode) (*Node, error) {

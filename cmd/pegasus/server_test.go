@@ -1,8 +1,12 @@
 package main
 
 import (
+	"net"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 
 	"github.com/gopegasus/pegasus/internal/testnats"
 )
@@ -19,9 +23,17 @@ func TestCommandsOnSecuredServers(t *testing.T) {
 			if want := "none was given"; code != exitFailure || !strings.Contains(stderr, want) && !strings.Contains(stderr, "--tlsca or NATS_CA") {
 				t.Errorf("status without credentials: exit %d, %s", code, stderr)
 			}
-			run := launch(t, with("run", goodConfig)...)
+			http := freeAddress(t)
+			run := launch(t, with("run", goodConfig, "--http", http)...)
 			run.line("gsync awaits")
-			for _, args := range [][]string{with("status"), with("why", "all-idle"), with("set"), with("watch", "--lines")} {
+			if code, stdout, stderr := execute(t, "health", "--live", "--http", http); code != exitOK || !strings.Contains(stdout, "[+]") {
+				t.Errorf("health: exit %d, %s%s", code, stdout, stderr)
+			}
+			code, _, stderr = execute(t, with("work", "status")...)
+			if want := `group "workers" has no members`; code != exitFailure || !strings.Contains(stderr, want) { // Which the synchronizer has said.
+				t.Errorf("work status: exit %d, %s", code, stderr)
+			}
+			for _, args := range [][]string{with("status"), with("why", "all-idle"), with("set"), with("watch", "--lines"), with("reload")} {
 				p := launch(t, args...)
 				p.line("gsync")
 				p.stop()
@@ -54,6 +66,36 @@ func TestCommandsOnSecuredServers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestConnectingCommands are those that the test above runs.
+func TestConnectingCommands(t *testing.T) {
+	var got []string
+	var walk func(*cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		if cmd.Flags().Lookup("creds") != nil {
+			got = append(got, strings.TrimPrefix(cmd.CommandPath(), "pegasus "))
+		}
+		for _, sub := range cmd.Commands() {
+			walk(sub)
+		}
+	}
+	walk(newRoot())
+	want := "bench load, node, program run, program show, reload, run, set, status, watch, why, work status"
+	if slices.Sort(got); strings.Join(got, ", ") != want {
+		t.Errorf("these connect: %s\nwant %s", strings.Join(got, ", "), want)
+	}
+}
+
+// freeAddress is one that nobody listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
 }
 
 // securedProgram is a program of one block.
