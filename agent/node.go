@@ -19,6 +19,7 @@ import (
 	"github.com/gopegasus/pegasus/connect"
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/reading"
+	"github.com/gopegasus/pegasus/internal/telemetry"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/scgs"
 )
@@ -137,7 +138,7 @@ func JoinNode(ctx context.Context, url string, cfg NodeConfig, blocks ...BlockCo
 
 // complained logs what a connection says outside any call.
 func (n *Node) complained(err error) {
-	n.cfg.Logger.Warn("the connection complains", "node", n.cfg.Name, "error", err)
+	n.cfg.Logger.Warn("the connection complains", telemetry.ClassKey, bus.Class(err), "node", n.cfg.Name, "error", err)
 }
 
 func newNode(cfg NodeConfig, blocks []BlockCode) (*Node, error) {
@@ -151,6 +152,7 @@ func newNode(cfg NodeConfig, blocks []BlockCode) (*Node, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	cfg.Logger = telemetry.Sampled(cfg.Logger)
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
