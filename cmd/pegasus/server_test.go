@@ -2,6 +2,7 @@ package main
 
 import (
 	"net"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -111,6 +112,18 @@ func TestUserInAURL(t *testing.T) {
 	if code != exitFailure || !strings.HasPrefix(stderr, "pegasus: the list of processes shows the user, password or token of --nats: use ") ||
 		!strings.HasSuffix(stderr, "; the server refused the user or token in the URL\n") || strings.Contains(stderr, "n0t-it") {
 		t.Errorf("exit %d, %s", code, stderr)
+	}
+	server = testnats.Start(t, "password")
+	right := strings.Replace(server.URL, "//", "//"+url.UserPassword("jo", testnats.Secret).String()+"@", 1)
+	run := launch(t, "run", goodConfig, "--nats", right)
+	run.line("gsync awaits")
+	code, stdout, stderr := execute(t, "status", "--nats", right)
+	if code != exitOK || !strings.Contains(stdout, "gsync") || !strings.HasPrefix(stderr, "pegasus: the list of processes shows the user, password or token of --nats: use ") || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("the right one: exit %d, %s%s", code, stdout, stderr)
+	}
+	run.cancel()
+	if code, stderr := run.exit(); code != exitOK || !strings.Contains(stderr, "the list of processes shows") {
+		t.Errorf("the run: exit %d, %s", code, stderr)
 	}
 }
 
