@@ -114,7 +114,7 @@ func TestUserInAURL(t *testing.T) {
 		t.Errorf("exit %d, %s", code, stderr)
 	}
 	server = testnats.Start(t, "password")
-	right := strings.Replace(server.URL, "//", "//"+url.UserPassword("jo", testnats.Secret).String()+"@", 1)
+	right := strings.Replace(server.URL, "//", "//"+strings.ReplaceAll(url.UserPassword("jo", testnats.Secret).String(), ",", "%2C")+"@", 1)
 	run := launch(t, "run", goodConfig, "--nats", right)
 	run.line("gsync awaits")
 	code, stdout, stderr := execute(t, "status", "--nats", right)
