@@ -26,6 +26,24 @@ synchronizers:
       p: {when: "any(members, .n > 0)"}
 `
 
+const securedProgram = `
+program: {name: one, blocks: {b: {}}, body: b}
+`
+
+// securedNode are a synchronizer's program and what a node of it needs.
+func securedNode(t *testing.T) (*synchronizer.Config, agent.NodeConfig, agent.BlockCode) {
+	t.Helper()
+	cfg, err := synchronizer.ParseProgram("program", []byte(securedProgram))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hangs := func(ctx context.Context, _ *agent.Run, _ int) (int, error) {
+		<-ctx.Done()
+		return 0, ctx.Err()
+	}
+	return cfg, agent.NodeConfig{Group: "processors", Name: "n"}, agent.Block("b", hangs)
+}
+
 // TestJoinSecuredServer starts a synchronizer and joins a member and is refused without
 // credentials, on a server of each kind, by the environment alone.
 func TestJoinSecuredServer(t *testing.T) {
@@ -43,6 +61,10 @@ func TestJoinSecuredServer(t *testing.T) {
 			if _, err := synchronizer.Start(t.Context(), server.URL, cfg, synchronizer.Options{}); !errors.Is(err, synchronizer.ErrNotConnected) {
 				t.Errorf("Start without credentials: %v", err)
 			}
+			program, node, block := securedNode(t)
+			if _, err := agent.JoinNode(t.Context(), server.URL, node, block); !errors.Is(err, agent.ErrNotConnected) {
+				t.Errorf("JoinNode without credentials: %v", err)
+			}
 			server.Setenv(t)
 			t.Setenv("NATS_URL", server.URL)
 			s, err := synchronizer.Start(t.Context(), "", cfg, synchronizer.Options{})
@@ -54,6 +76,17 @@ func TestJoinSecuredServer(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := errors.Join(m.Close(), s.Close()); err != nil {
+				t.Error(err)
+			}
+			p, err := synchronizer.Start(t.Context(), "", program, synchronizer.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, err := agent.JoinNode(t.Context(), "", node, block)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(n.Close(), p.Close()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -78,7 +111,7 @@ func (l *logged) count(part string) int {
 	return strings.Count(l.text.String(), part)
 }
 
-// TestExpiredCredentials: a JWT expires while a member and a synchronizer are connected. Each
+// TestExpiredCredentials: a JWT expires while a member, a node and synchronizers are connected. Each
 // tells once which file it is and what to do, and comes back when the file was renewed.
 func TestExpiredCredentials(t *testing.T) {
 	cfg, err := synchronizer.ParseConfig("secured", []byte(securedConfig))
@@ -88,7 +121,7 @@ func TestExpiredCredentials(t *testing.T) {
 	server := testnats.Start(t, "creds")
 	server.Setenv(t)
 	server.Renew(time.Now().Add(3 * time.Second))
-	var member, leader logged
+	var member, leader, nodes logged
 	s, err := synchronizer.Start(t.Context(), server.URL, cfg, synchronizer.Options{Logger: slog.New(slog.NewTextHandler(&leader, nil))})
 	if err != nil {
 		t.Fatal(err)
@@ -97,22 +130,32 @@ func TestExpiredCredentials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	program, node, block := securedNode(t)
+	node.Logger = slog.New(slog.NewTextHandler(&nodes, nil))
+	p, err := synchronizer.Start(t.Context(), server.URL, program, synchronizer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := agent.JoinNode(t.Context(), server.URL, node, block)
+	if err != nil {
+		t.Fatal(err)
+	}
 	begun := server.Attempts()
 	want := "the server refused the credentials file " + server.Env["NATS_CREDS"] + " of NATS_CREDS: renew the credentials; the connection tries again, each 30s at the latest"
 	testwait.Until(t, "several refusals of both", func() bool {
-		return server.Attempts() >= begun+5 && member.count(want) > 0 && leader.count(want) > 0
+		return server.Attempts() >= begun+5 && member.count(want) > 0 && leader.count(want) > 0 && nodes.count(want) > 0
 	})
 	server.Renew(time.Time{})
 	testwait.Until(t, "both to come back", func() bool {
 		back := func(l *logged) bool { return l.count("server is away") == l.count("server is back") }
-		return server.Connections() == 2 && back(&leader) && back(&member)
+		return server.Connections() == 5 && back(&leader) && back(&member)
 	})
-	for who, log := range map[string]*logged{"member": &member, "synchronizer": &leader} {
+	for who, log := range map[string]*logged{"member": &member, "synchronizer": &leader, "node": &nodes} {
 		if log.count(want) != 1 || log.count("renew the credentials") != 1 || log.count("uthorization") > 0 {
 			t.Errorf("the log of the %s:\n%s", who, &log.text)
 		}
 	}
-	if err := errors.Join(m.Close(), s.Close()); err != nil {
+	if err := errors.Join(m.Close(), s.Close(), n.Close(), p.Close()); err != nil {
 		t.Error(err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/config"
 	"github.com/gopegasus/pegasus/internal/gostate"
 	"github.com/gopegasus/pegasus/internal/link"
+	"github.com/gopegasus/pegasus/internal/telemetry"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/scgs"
 )
@@ -215,7 +216,7 @@ func (k linkOf) Connect(ctx context.Context) (link.Conn, error) {
 	b, err := m.joined.dial(ctx, server.URL, bus.Options{
 		Name: "pegasus work " + m.cfg.Group + "/" + m.cfg.Name, Extra: options,
 		OnError: func(err error) {
-			m.log.Warn("the connection for tasks complains", "member", m.cfg.Name, "error", err)
+			m.log.Warn("the connection for tasks complains", telemetry.ClassKey, bus.Class(err), "member", m.cfg.Name, "error", err)
 		},
 	})
 	if err != nil {

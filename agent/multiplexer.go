@@ -202,7 +202,7 @@ func (c *multiplexer) complained(err error) {
 	c.mu.Unlock()
 	if !hit {
 		if !slices.ContainsFunc(members, func(m *Member) bool { return m.lacks(err) }) {
-			c.log.Warn("the connection complains", "group", c.subjects.Group, "error", err)
+			c.log.Warn("the connection complains", telemetry.ClassKey, bus.Class(err), "group", c.subjects.Group, "error", err)
 		}
 		return
 	}

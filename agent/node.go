@@ -19,6 +19,7 @@ import (
 	"github.com/gopegasus/pegasus/connect"
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/reading"
+	"github.com/gopegasus/pegasus/internal/telemetry"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/scgs"
 )
@@ -105,11 +106,19 @@ func JoinNode(ctx context.Context, url string, cfg NodeConfig, blocks ...BlockCo
 	n.ctx, n.cancel = context.WithCancelCause(context.Background())
 	n.leave = sync.OnceValue(n.end)
 	server, options, err := connect.To(url, cfg.NATS)
+	o := bus.Options{Extra: options, Explain: server.Explain}
 	if err == nil {
-		n.control, err = bus.Dial(ctx, server.URL, bus.Options{Extra: options, Name: "pegasus node " + cfg.Group + "/" + cfg.Name})
+		o.Name, o.OnError = "pegasus node "+cfg.Group+"/"+cfg.Name, n.complained
+		n.control, err = bus.Dial(ctx, server.URL, o)
 	}
 	if err == nil {
-		n.data, err = bus.Dial(ctx, server.URL, bus.Options{Extra: options, Name: "pegasus data " + cfg.Group + "/" + cfg.Name})
+		// That the credentials are refused is told of the first connection.
+		o.Name, o.OnError = "pegasus data "+cfg.Group+"/"+cfg.Name, func(err error) {
+			if !bus.CredentialsRefused(err) {
+				n.complained(err)
+			}
+		}
+		n.data, err = bus.Dial(ctx, server.URL, o)
 	}
 	if err != nil {
 		err = fmt.Errorf("%w: %w", ErrNotConnected, server.Explain(err))
@@ -127,6 +136,11 @@ func JoinNode(ctx context.Context, url string, cfg NodeConfig, blocks ...BlockCo
 	return n, nil
 }
 
+// complained logs what a connection says outside any call.
+func (n *Node) complained(err error) {
+	n.cfg.Logger.Warn("the connection complains", telemetry.ClassKey, bus.Class(err), "node", n.cfg.Name, "error", err)
+}
+
 func newNode(cfg NodeConfig, blocks []BlockCode) (*Node, error) {
 	if cfg.Processors == 0 {
 		cfg.Processors = 1
@@ -138,6 +152,7 @@ func newNode(cfg NodeConfig, blocks []BlockCode) (*Node, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	cfg.Logger = telemetry.Sampled(cfg.Logger)
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}

@@ -332,7 +332,7 @@ func (m *Member) busOptions() bus.Options {
 		},
 		OnError: func(err error) {
 			if !m.lacks(err) {
-				m.log.Warn("the connection complains", "member", m.cfg.Name, "error", err)
+				m.log.Warn("the connection complains", telemetry.ClassKey, bus.Class(err), "member", m.cfg.Name, "error", err)
 			}
 		},
 	}

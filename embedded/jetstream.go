@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/nats-io/nats-server/v2/server"
 )
@@ -22,7 +23,9 @@ func openStore(dir string) (*os.File, error) {
 	if dir == "" {
 		return nil, nil //nolint:nilnil // There is no directory.
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(dir, 0o700); errors.Is(err, syscall.ENOTDIR) {
+		return nil, fmt.Errorf("embedded: JetStream directory %s: there is a file where a directory has to be: give another directory, or move the file: %w", dir, err)
+	} else if err != nil {
 		return nil, fmt.Errorf("embedded: JetStream directory %s cannot be created: give one that this user may write to: %w", dir, err)
 	}
 	f, err := os.OpenFile(filepath.Join(dir, "pegasus.lock"), os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // The caller names it.

@@ -112,7 +112,7 @@ func TestJetStreamDirectory(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ dir, want string }{
 		"in use":     {used, "embedded: JetStream directory " + used + ": another server in this or another process uses it: end that, or give another directory"},
-		"a file":     {file, "embedded: JetStream directory " + file + " cannot be created: give one that this user may write to: mkdir " + file + ": not a directory"},
+		"a file":     {file, "embedded: JetStream directory " + file + ": there is a file where a directory has to be: give another directory, or move the file: mkdir " + file + ": not a directory"},
 		"not usable": {odd, "embedded: JetStream cannot start in " + odd + ": storage directory is not a directory: make the directory readable and writable for this user, or give another one"},
 	} {
 		t.Run(name, func(t *testing.T) {

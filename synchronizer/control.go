@@ -126,11 +126,17 @@ type Presence struct {
 	Synchronizer string `json:"synchronizer"` // its name
 	Group        string `json:"group"`        // whose members it has
 	Term         uint64 `json:"term"`         // of its present life
+
+	// Lost counts the messages that it has lost because they were too many, and the questions that it has refused.
+	Lost uint64 `json:"lost,omitempty"`
 }
 
 // introduce answers who is there, beside the owner of the core.
 func (s *Synchronizer) introduce(m bus.Message) {
-	s.reply(m, Presence{s.name, s.subjects.Group, s.term.Load()})
+	s.mu.Lock()
+	lost := s.stats.Busy
+	s.mu.Unlock()
+	s.reply(m, Presence{s.name, s.subjects.Group, s.term.Load(), lost + s.bus.Dropped()})
 }
 
 // question hands a question of another process on, unless too many wait.
@@ -187,7 +193,7 @@ func (s *Synchronizer) answerOne(ctx context.Context, m bus.Message) (any, error
 	case wire.VerbSet:
 		return s.answerSet(m, person)
 	case wire.VerbReload:
-		return s.answerReload(person) //nolint:contextcheck // What it subscribes to outlives the question.
+		return s.answerReload(person, m.Data) //nolint:contextcheck // What it subscribes to outlives the question.
 	}
 	return nil, fmt.Errorf("synchronizer %q knows no question %q: it may be older than the command that asks", s.name, verb)
 }

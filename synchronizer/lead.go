@@ -269,9 +269,14 @@ func (l *loop) rival() *beat {
 	return nil
 }
 
-// superseded says who leads.
-func (b *beat) superseded(name string, term uint64) error {
-	return fmt.Errorf("synchronizer %q: %w: %v, in term %d, and this one was in term %d: run one of the two only, or the second with --standby (Options.Standby)", name, ErrSuperseded, b, b.Term, term)
+// superseded says who leads. A beat that names this process may be of a second synchronizer in it.
+func (b *beat) superseded(name, subject string, term uint64) error {
+	who, unless := b.String(), "no such process runs"
+	if host, _ := os.Hostname(); b.Host == host && b.Process == os.Getpid() {
+		who, unless = who+", which is this process", "this process has started it only once"
+	}
+	return fmt.Errorf("synchronizer %q: %w: %s, in term %d, and this one was in term %d: run one of the two only, or the second with --standby (Options.Standby); "+
+		"if %s, somebody else has published on %s: permit only synchronizers to do so", name, ErrSuperseded, who, b.Term, term, unless, subject)
 }
 
 // pulse says that this process leads, and raises the term if it has to.

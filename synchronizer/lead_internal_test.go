@@ -479,7 +479,8 @@ func TestLaterTermOfAnotherLeader(t *testing.T) {
 	testwait.Until(t, "hello", func() bool { return s.Stats().Frames > 0 })
 	sendBeat(t, m.bus, beat{Beat: wire.Beat{Term: uint64(aDay) + 5}, Nonce: 1, Host: "elsewhere", Process: 7})
 	<-s.Done()
-	want := fmt.Sprintf(`synchronizer "gsync": another process leads as this synchronizer: process 7 on "elsewhere", in term %d, and this one was in term %d: run one of the two only, or the second with --standby (Options.Standby)`, aDay+5, aDay+1)
+	want := fmt.Sprintf(`synchronizer "gsync": another process leads as this synchronizer: process 7 on "elsewhere", in term %d, and this one was in term %d: run one of the two only, or the second with --standby (Options.Standby); `+
+		`if no such process runs, somebody else has published on pegasus.v1.default.g.bt.gsync: permit only synchronizers to do so`, aDay+5, aDay+1)
 	if err := s.Err(); !errors.Is(err, ErrSuperseded) || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
@@ -488,6 +489,40 @@ func TestLaterTermOfAnotherLeader(t *testing.T) {
 	}
 	if r := (&crowd{tb: t, s: s}).ready("loop"); r.Ready || !strings.Contains(r.Detail, "another process leads") {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestForgedBeat: a copy of the own beat with another term and nonce names the own process. The error says
+// what else it may be.
+func TestForgedBeat(t *testing.T) {
+	server := bustest.NewServer(t)
+	s := startLed(t, server, Options{wall: wallAt(aDay)})
+	b := server.Connect(bus.Options{})
+	t.Cleanup(func() { _ = b.Close() })
+	forged := *s.ownBeat(false)
+	forged.Term, forged.Nonce = forged.Term+1, forged.Nonce+1
+	sendBeat(t, b, forged)
+	<-s.Done()
+	want := fmt.Sprintf(`synchronizer "gsync": another process leads as this synchronizer: %v, which is this process, in term %d, and this one was in term %d: `+
+		`run one of the two only, or the second with --standby (Options.Standby); if this process has started it only once, `+
+		`somebody else has published on pegasus.v1.default.g.bt.gsync: permit only synchronizers to do so`, &forged, forged.Term, forged.Term-1)
+	if err := s.Err(); !errors.Is(err, ErrSuperseded) || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
+// TestLostMessagesAreLoggedAFewTimes: a flood makes some lines, which say what to do, and no more than ten a second.
+func TestLostMessagesAreLoggedAFewTimes(t *testing.T) {
+	log, began := &lines{}, time.Now()
+	s := startLed(t, bustest.NewServer(t), Options{Logger: log.logger()})
+	for n := range uint64(1000) {
+		s.complained(&bus.SlowError{Subject: "a", Dropped: n})
+	}
+	s.complained(bus.ErrPermission) // Of another class.
+	want := `msg=NATS class=slow error="bus: subscription \"a\" loses messages, 0 so far: more come than this process takes; ` +
+		`find out who sends so many (nats server report connections --sort in-msgs), or give the process more CPU"`
+	if n := strings.Count(log.string(), "class=slow"); !log.has(want) || !log.has("class=permission") || n > 10*(2+int(time.Since(began)/time.Second)) {
+		t.Errorf("%d lines:\n%s", n, log.string())
 	}
 }
 

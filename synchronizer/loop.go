@@ -229,7 +229,7 @@ func (l *loop) failed() bool {
 	if b := l.rival(); b != nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.err = b.superseded(l.name, l.term.Load())
+		l.err = b.superseded(l.name, l.subjects.Beat(l.name), l.term.Load())
 		return true
 	}
 	if l.gives != nil {

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -69,7 +71,11 @@ func TestChangesHaveAnAuthor(t *testing.T) {
 		"reload":   `synchronizer \"gsync\": reload: the subject does not name who asks, as that of a command of a release before: use pegasus reload of this release`,
 		"reload.-": `its program reads no file again on request`,
 	} {
-		m, err := nc.Request(own+"ctl.gsync."+subject, []byte(`{"values": {"limit": "90"}, "by": "somebody else"}`), patience)
+		text := `{"values": {"limit": "90"}, "by": "somebody else"}`
+		if strings.HasPrefix(subject, "reload") {
+			text = ""
+		}
+		m, err := nc.Request(own+"ctl.gsync."+subject, []byte(text), patience)
 		if err != nil || !strings.Contains(string(m.Data), want) {
 			t.Errorf("%s: %v\n got %s\nwant %s", subject, err, m.Data, want)
 		}
@@ -85,5 +91,48 @@ func TestChangesHaveAnAuthor(t *testing.T) {
 	}
 	if r, err := synchronizer.Replay(&journal, synchronizer.ReplayOptions{}); err != nil || r.FirstDifference > 0 {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// TestReloadRequests: one with a text is refused, and of a flood ten a second are answered.
+func TestReloadRequests(t *testing.T) {
+	var reread atomic.Int32
+	var log logged
+	cfg, err := synchronizer.ParseConfig("limited", []byte(limited))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := serve(t, 0)
+	start(t, server.URL(), limited, synchronizer.Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), Reread: func() (*synchronizer.Config, error) {
+		reread.Add(1)
+		return cfg, nil
+	}})
+	nc, err := nats.Connect(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	request := func(text string) string {
+		m, err := nc.Request(own+"ctl.gsync.reload.vic", []byte(text), patience)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(m.Data)
+	}
+	if got, want := request("now"), `synchronizer \"gsync\": reload: the request has a text of 3 bytes, and takes none: use pegasus reload of this release`; !strings.Contains(got, want) || reread.Load() > 0 {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+	answered, began := 0, time.Now()
+	for got := ""; !strings.Contains(got, `synchronizer \"gsync\": reload: more than 10 were asked for within a second: ask again`); answered++ {
+		if got = request(""); answered > 1000 {
+			t.Fatal(got)
+		}
+	}
+	// At most ten for each second that has begun.
+	if most := 10 * (2 + int32(time.Since(began)/time.Second)); reread.Load() > most || answered < 11 {
+		t.Errorf("the file was read %d times for %d requests", reread.Load(), answered)
+	}
+	if lines := strings.Count(log.String(), "msg=reloaded"); lines != int(reread.Load()) {
+		t.Errorf("%d lines of %d reloads", lines, reread.Load())
 	}
 }

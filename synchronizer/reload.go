@@ -3,7 +3,9 @@ package synchronizer
 import (
 	"context"
 	"fmt"
+	"time"
 
+	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/synccore"
 )
 
@@ -68,8 +70,30 @@ func (s *Synchronizer) changeTo(cfg *Config, person string) (changes []string, e
 	return changes, err
 }
 
+// maxRereads is how many requests to reload are answered within a second: each reads a file, makes a line of the
+// journal and one of the log.
+const maxRereads = 10
+
+// rereads are those of the second that began at since. The goroutine that answers questions owns it.
+type rereads struct {
+	since clocksync.Instant
+	count int
+}
+
 // answerReload answers another process that has the configuration read again.
-func (s *Synchronizer) answerReload(person string) (any, error) {
+func (s *Synchronizer) answerReload(person string, text []byte) (any, error) {
+	if len(text) > 0 {
+		return nil, fmt.Errorf("synchronizer %q: reload: the request has a text of %d bytes, and takes none: use pegasus reload of this release", s.name, len(text))
+	}
+	if now := s.opt.now(); now.Sub(s.rereads.since) >= time.Second {
+		s.rereads.since, s.rereads.count = now, 0
+	}
+	if s.rereads.count++; s.rereads.count > maxRereads {
+		s.mu.Lock()
+		s.stats.Busy++
+		s.mu.Unlock()
+		return nil, fmt.Errorf("synchronizer %q: reload: more than %d were asked for within a second: ask again", s.name, maxRereads)
+	}
 	if s.opt.Reread == nil {
 		return nil, fmt.Errorf("synchronizer %q: reload: its program reads no file again on request: set Options.Reread there, or restart it", s.name)
 	}

@@ -133,6 +133,7 @@ type Synchronizer struct {
 
 	questions chan *question   // for the owner of the core
 	asked     chan bus.Message // by other processes
+	rereads   rereads
 	feed      eventFeed
 
 	listening sync.Mutex
@@ -360,7 +361,7 @@ func (s *Synchronizer) connect(ctx context.Context, url string) error {
 			s.opt.Logger.Warn("the NATS server is away; nothing is decided until it is back", "cause", cause)
 		},
 		OnReconnect: func() { s.opt.Logger.Info("the NATS server is back") },
-		OnError:     func(err error) { s.opt.Logger.Error("NATS", "error", err) },
+		OnError:     s.complained,
 	}
 	switch {
 	case s.opt.bus != nil:
@@ -379,6 +380,11 @@ func (s *Synchronizer) connect(ctx context.Context, url string) error {
 		return fmt.Errorf("%w: %w", ErrNotConnected, err)
 	}
 	return nil
+}
+
+// complained logs what the connection says outside any call.
+func (s *Synchronizer) complained(err error) {
+	s.opt.Logger.Error("NATS", telemetry.ClassKey, bus.Class(err), "error", err)
 }
 
 // open subscribes, unless the same synchronizer is there already.

@@ -158,7 +158,17 @@ func (f *liveFlags) each(cmd *cobra.Command, do func(ctx context.Context, l *liv
 			errs = append(errs, fail(err))
 		}
 	}
+	if n := l.asker.Strange; n > 0 && len(errs) == 0 { // Else the error says it.
+		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "pegasus: %s came that no synchronizer sends as an answer, and %s ignored: permit only synchronizers to subscribe to ctl\n", show.Count(n, "message"), wasWere(n))
+	}
 	return errs
+}
+
+func wasWere(n int) string {
+	if n == 1 {
+		return "was"
+	}
+	return "were"
 }
 
 // answers are those of every synchronizer of the run to a question, and why there is

@@ -122,5 +122,17 @@ func (s *session) load(stderr io.Writer) (*synchronizer.Config, error) {
 	return cfg, errors.Join(faults...)
 }
 
-// oneLine makes one line of joined errors.
-func oneLine(text string) string { return strings.ReplaceAll(strings.TrimSpace(text), "\n", "; ") }
+// oneLine makes one line of joined errors. It leaves out the pictures of places, which take several.
+func oneLine(text string) string {
+	var parts []string
+	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
+		switch line = strings.TrimSpace(line); {
+		case strings.HasPrefix(line, "|"), line == "":
+		case strings.HasPrefix(line, "= ") && len(parts) > 0:
+			parts[len(parts)-1] += ": " + line[2:]
+		default:
+			parts = append(parts, line)
+		}
+	}
+	return strings.Join(parts, "; ")
+}

@@ -38,7 +38,7 @@ func TestReload(t *testing.T) {
 		{
 			strings.Replace(text, ".busy == 0", ".bussy == 0", 1), "reload gsync", exitFailure, "",
 			[]string{`pegasus: synchronizer "gsync": reload: refused, the old configuration stays in force: ` + file + `:7:29: synchronizers.gsync.predicates.quiet.when: unknown field "bussy"`},
-			[]string{"reload refused, the old configuration stays in force: " + file + ":7:29: "},
+			[]string{"reload refused, the old configuration stays in force: " + file + `:7:29: synchronizers.gsync.predicates.quiet.when: unknown field "bussy": did you mean "busy"?`},
 		},
 		{
 			strings.Replace(text, "watchers", "listeners", 1), "reload", exitFailure, "",
@@ -47,6 +47,11 @@ func TestReload(t *testing.T) {
 				`synchronizer "other": reload: refused`,
 			},
 			[]string{"reload refused"},
+		},
+		{
+			strings.Replace(text, "\n  gsync:", "\n  first: 1\n    gsync:", 1), "reload gsync", exitFailure, "",
+			[]string{"= check the indentation here and on the lines below: "},
+			[]string{"reload refused, ", ": check the indentation here and on the lines below: "},
 		},
 		{text, "reload gsinc", exitFailure, "", []string{`did you mean "gsync"?`}, nil},
 		{text, "reload gsync other", exitUsage, "", []string{"reload takes one synchronizer, or none for all: pegasus reload gsync"}, nil},
@@ -58,7 +63,9 @@ func TestReload(t *testing.T) {
 			t.Errorf("pegasus %s: exit %d\n%s%s", c.args, code, stdout, stderr)
 		}
 		if len(c.told) > 0 {
-			p.line(c.told...)
+			if line := p.line(c.told...); strings.Contains(line, "|") || strings.Contains(line, "^") {
+				t.Errorf("a picture of several lines is on one: %s", line)
+			}
 		}
 	}
 	p.stop()

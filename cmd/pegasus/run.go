@@ -70,7 +70,7 @@ type runFlags struct {
 	connection
 
 	listen        string
-	jetstream     string
+	jetstream     *pflag.Flag // nil: the command has none
 	name, tenant  string
 	timeline      string
 	http          string
@@ -105,7 +105,8 @@ func newRun() *cobra.Command {
 		"`MIB` that a journal may have; it ends there, and the run goes on", "tell every change of a verdict, firings that only set memory, and every refusal too")
 	addPredicate(cmd, &f.predicates)
 	flags.StringVar(&f.http, "http", "", "`HOST:PORT` for metrics and health, such as "+operatorAddress+" (default none)")
-	flags.StringVar(&f.jetstream, "jetstream", "", "keep streams of the server inside this process in `DIR` (default no JetStream)")
+	flags.String("jetstream", "", "keep streams of the server inside this process in `DIR` (default no JetStream)")
+	f.jetstream = flags.Lookup("jetstream")
 	flags.StringVar(&f.name, "name", "", "run this `SYNCHRONIZER` alone (default all that are not thread-level)")
 	flags.StringArrayVar(&f.set, "set", nil, "give a parameter of the configuration a value instead of its default, `NAME=VALUE`; once for each parameter")
 	flags.StringSliceVar(&f.members, "members", nil, "`N` or NAME=N: how many members the synchronizer (NAME) awaits")

@@ -248,7 +248,8 @@ func TestRunWithCredentials(t *testing.T) {
 	}
 }
 
-// TestRunJetStream: a second run with the same directory has the stream of the first, and NATS_URL does not count.
+// TestRunJetStream: a second run with the same directory has the stream of the first. That NATS_URL does not count
+// is told.
 func TestRunJetStream(t *testing.T) {
 	t.Setenv("NATS_URL", "nats://127.0.0.1:1")
 	dir := filepath.Join(t.TempDir(), "js")
@@ -267,7 +268,11 @@ func TestRunJetStream(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		p.stop()
+		p.cancel()
+		want := "pegasus: NATS_URL is not used: --listen and --jetstream start a server inside this process; leave them out to use that of NATS_URL\n"
+		if code, stderr := p.exit(); code != exitOK || stderr != want {
+			t.Errorf("exit %d, stderr %q, want %q", code, stderr, want)
+		}
 	}
 	stream(func(js jetstream.JetStream) (jetstream.Stream, error) {
 		return js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"s.>"}})

@@ -88,7 +88,7 @@ type server struct {
 // server checks the flags that run and program run have in common, and reads those
 // that say which server to use. An address that other machines can reach needs
 // credentials.
-func (f *runFlags) server(stderr io.Writer) (*server, error) {
+func (f *runFlags) server(stderr io.Writer) (s *server, err error) {
 	if err := wire.CheckToken("tenant", f.tenant); err != nil {
 		return nil, err
 	}
@@ -98,17 +98,27 @@ func (f *runFlags) server(stderr io.Writer) (*server, error) {
 	if f.URL != "" && f.listen != "" {
 		return nil, errors.New("--nats is a server elsewhere and --listen one inside this process: use one of them")
 	}
-	if f.URL != "" && f.jetstream != "" {
+	if f.URL != "" && f.streams() {
 		return nil, errors.New("--nats is a server elsewhere and --jetstream is for one inside this process: use one of them")
 	}
-	if f.listen == "" && f.jetstream == "" {
-		at, err := f.find(connect.FromEnv(), stderr)
+	environment := connect.FromEnv()
+	if f.listen == "" && !f.streams() {
+		at, err := f.find(environment, stderr)
 		if err != nil || at.URL != "" {
 			return &server{address: at}, err
 		}
+	} else if environment.URL != "" {
+		defer func() {
+			if err == nil {
+				_, _ = fmt.Fprintln(stderr, "pegasus: NATS_URL is not used: --listen and --jetstream start a server inside this process; leave them out to use that of NATS_URL")
+			}
+		}()
 	}
 	return f.here()
 }
+
+// streams reports whether --jetstream is given.
+func (f *runFlags) streams() bool { return f.jetstream != nil && f.jetstream.Changed }
 
 // here is the server inside this process.
 func (f *runFlags) here() (*server, error) {
@@ -118,7 +128,12 @@ func (f *runFlags) here() (*server, error) {
 	if (f.Settings != connect.Settings{User: f.User, PasswordFile: f.PasswordFile}) {
 		return nil, errors.New("the server inside this process takes --user and --password-file alone: give the other credentials together with --nats")
 	}
-	s := &server{address: address{own: true}, embedded: embedded.Options{JetStream: f.jetstream}}
+	s := &server{address: address{own: true}}
+	if f.streams() {
+		if s.embedded.JetStream = f.jetstream.Value.String(); s.embedded.JetStream == "" {
+			return nil, errors.New("--jetstream is empty: give it a directory, or leave it out for a server without JetStream")
+		}
+	}
 	var err error
 	if s.embedded.Username, s.embedded.Password, err = f.identity(); err != nil {
 		return nil, err

@@ -1,8 +1,13 @@
 package main
 
 import (
+	"net"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 
 	"github.com/gopegasus/pegasus/internal/testnats"
 )
@@ -19,9 +24,17 @@ func TestCommandsOnSecuredServers(t *testing.T) {
 			if want := "none was given"; code != exitFailure || !strings.Contains(stderr, want) && !strings.Contains(stderr, "--tlsca or NATS_CA") {
 				t.Errorf("status without credentials: exit %d, %s", code, stderr)
 			}
-			run := launch(t, with("run", goodConfig)...)
+			http := freeAddress(t)
+			run := launch(t, with("run", goodConfig, "--http", http)...)
 			run.line("gsync awaits")
-			for _, args := range [][]string{with("status"), with("why", "all-idle"), with("set"), with("watch", "--lines")} {
+			if code, stdout, stderr := execute(t, "health", "--live", "--http", http); code != exitOK || !strings.Contains(stdout, "[+]") {
+				t.Errorf("health: exit %d, %s%s", code, stdout, stderr)
+			}
+			code, _, stderr = execute(t, with("work", "status")...)
+			if want := `group "workers" has no members`; code != exitFailure || !strings.Contains(stderr, want) { // Which the synchronizer has said.
+				t.Errorf("work status: exit %d, %s", code, stderr)
+			}
+			for _, args := range [][]string{with("status"), with("why", "all-idle"), with("set"), with("watch", "--lines"), with("reload")} {
 				p := launch(t, args...)
 				p.line("gsync")
 				p.stop()
@@ -56,6 +69,36 @@ func TestCommandsOnSecuredServers(t *testing.T) {
 	}
 }
 
+// TestConnectingCommands are those that the test above runs.
+func TestConnectingCommands(t *testing.T) {
+	var got []string
+	var walk func(*cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		if cmd.Flags().Lookup("creds") != nil {
+			got = append(got, strings.TrimPrefix(cmd.CommandPath(), "pegasus "))
+		}
+		for _, sub := range cmd.Commands() {
+			walk(sub)
+		}
+	}
+	walk(newRoot())
+	want := "bench load, node, program run, program show, reload, run, set, status, watch, why, work status"
+	if slices.Sort(got); strings.Join(got, ", ") != want {
+		t.Errorf("these connect: %s\nwant %s", strings.Join(got, ", "), want)
+	}
+}
+
+// freeAddress is one that nobody listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
 // securedProgram is a program of one block.
 func securedProgram(t *testing.T) string {
 	t.Helper()
@@ -69,6 +112,18 @@ func TestUserInAURL(t *testing.T) {
 	if code != exitFailure || !strings.HasPrefix(stderr, "pegasus: the list of processes shows the user, password or token of --nats: use ") ||
 		!strings.HasSuffix(stderr, "; the server refused the user or token in the URL\n") || strings.Contains(stderr, "n0t-it") {
 		t.Errorf("exit %d, %s", code, stderr)
+	}
+	server = testnats.Start(t, "password")
+	right := strings.Replace(server.URL, "//", "//"+strings.ReplaceAll(url.UserPassword("jo", testnats.Secret).String(), ",", "%2C")+"@", 1)
+	run := launch(t, "run", goodConfig, "--nats", right)
+	run.line("gsync awaits")
+	code, stdout, stderr := execute(t, "status", "--nats", right)
+	if code != exitOK || !strings.Contains(stdout, "gsync") || !strings.HasPrefix(stderr, "pegasus: the list of processes shows the user, password or token of --nats: use ") || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("the right one: exit %d, %s%s", code, stdout, stderr)
+	}
+	run.cancel()
+	if code, stderr := run.exit(); code != exitOK || !strings.Contains(stderr, "the list of processes shows") {
+		t.Errorf("the run: exit %d, %s", code, stderr)
 	}
 }
 

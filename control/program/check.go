@@ -330,6 +330,28 @@ func (c *compiler) eachTime(loop *node, tell func(*node, Type)) {
 	}
 }
 
+// noResult says which result that a construct refers to may not be there, and why.
+func (c *compiler) noResult(n *node) string {
+	from := &c.compiled.nodes[n.from.node]
+	if n.from.kind == refPrevious {
+		return fmt.Sprintf("%s.previous is missing in the first iteration of the loop", from.label)
+	}
+	why := "a construct at its end has none"
+	switch {
+	case from.kind == KindDo && from.block >= 0 && c.compiled.program.Blocks[from.block].Output.Base == None:
+		why = fmt.Sprintf("block %s has no output", c.compiled.program.Blocks[from.block].Name)
+	case from.kind == KindWhile && from.from.kind == refNone && from.input == "":
+		why = "a while that is given nothing has none where its condition is false at once"
+	case from.kind == KindSeq && len(from.kids) > 0:
+		why = fmt.Sprintf("%s, its last construct, has none", c.compiled.nodes[from.kids[len(from.kids)-1]].label)
+	case (from.kind == KindIf || from.kind == KindCase) && len(from.kids) == len(from.conds):
+		why = "it has no else, so none of its branches may run"
+	case from.kind == KindIf || from.kind == KindCase:
+		why = "one of its branches has none"
+	}
+	return fmt.Sprintf("%s.result may be missing: %s", from.label, why)
+}
+
 // fits checks that each block gets what it takes.
 func (c *compiler) fits() {
 	refused := map[string]bool{}
@@ -345,7 +367,7 @@ func (c *compiler) fits() {
 			if n.from.kind == refPrevious {
 				hint = "give the loop an input or from, for the first iteration"
 			}
-			c.fault(at, "there may be no such result", hint)
+			c.fault(at, c.noResult(n), hint)
 			continue
 		}
 		if refused[at] || refused[n.path+".input"] {

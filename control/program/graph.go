@@ -161,6 +161,12 @@ func (p *Compiled) title(i int32) []string {
 	if n.limit > 0 {
 		lines = append(lines, "within "+n.limit.String())
 	}
+	if n.kind == KindDo && n.from.kind != refNone {
+		lines = append(lines, "from "+p.Info(int(i)).From)
+	}
+	if n.retry > 0 {
+		lines = append(lines, fmt.Sprintf("retry %d", n.retry))
+	}
 	return lines
 }
 
@@ -199,12 +205,12 @@ func (d *drawing) put(i int32, y int) room {
 		r = d.body(i, n)
 	}
 	if n.els >= 0 {
-		beside := d.mark()
-		e := d.put(n.els, gapY)
+		beside, top := d.mark(), max(gapY, d.graph.Vertices[r.in].Y+gapY/2) // Below the arrow that leads there.
+		e := d.put(n.els, top)
 		away := r.right + max(gapX+e.left, gapX/2+labelWidth(failedLabel))
 		d.move(beside, away, 0)
 		r.right = away + e.right
-		r.h = max(r.h, gapY+e.h) + gapY + 8
+		r.h = max(r.h, top+e.h) + gapY + 8
 		meet := d.vertex(Dot, r.h-4, 8, 8)
 		d.edge(r.in, e.in, failedLabel)
 		d.edge(r.out, meet, "")

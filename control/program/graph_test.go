@@ -114,7 +114,7 @@ func TestLabels(t *testing.T) {
 		}
 		var taken []rect
 		for _, m := range svgLine.FindAllStringSubmatch(svg, -1) {
-			var last []int
+			var last, before []int
 			for i, point := range strings.Fields(m[1]) {
 				x, y, _ := strings.Cut(point, ",")
 				at := []int{number(x), number(y)}
@@ -124,7 +124,10 @@ func TestLabels(t *testing.T) {
 					}
 					taken = append(taken, rect{min(at[0], last[0]) - 1, min(at[1], last[1]) - 1, max(at[0], last[0]) + 1, max(at[1], last[1]) + 1})
 				}
-				last = at
+				last, before = at, last
+			}
+			if before != nil && before[0] == last[0] && before[1] < last[1] { // The head of an arrow that points down.
+				taken = append(taken, rect{last[0] - 5, last[1] - 9, last[0] + 5, last[1]})
 			}
 		}
 		for i := range g.Vertices {

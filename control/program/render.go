@@ -24,12 +24,6 @@ func (p *Compiled) text(b *strings.Builder, i int32, lead, rest, role string) {
 	if n.kind == KindDo {
 		title = "DO " + title
 	}
-	if n.kind == KindDo && n.from.kind != refNone {
-		title += ", from " + p.Info(int(i)).From
-	}
-	if n.retry > 0 {
-		title += fmt.Sprintf(", retry %d", n.retry)
-	}
 	b.WriteString(lead + role + title + "\n")
 	type item struct {
 		node int32
@@ -209,7 +203,7 @@ func (e *Edge) labelAt(from *Vertex, points [][2]int) [2]int {
 	case points[1][1] == from.Y:
 		return [2]int{first[0] + 4, first[1] - 5}
 	case len(e.Via) > 0:
-		return [2]int{last[0] + 4, last[1] - 6}
+		return [2]int{last[0] + 6, last[1] - 11} // Above the head of the arrow.
 	}
 	return [2]int{first[0] + 4, first[1] + 13}
 }

@@ -39,6 +39,11 @@ type Asker struct {
 	Bus    *bus.Bus
 	Tenant string // of those who are asked
 	Person string // who asks, as the credential says; empty: it does not
+
+	// Strange counts what came as answers and is none. Everybody who may subscribe to a question can send it.
+	Strange int
+
+	patience time.Duration // instead of answerTime, if not 0
 }
 
 // Present asks which synchronizers are there, by name; none is no error.
@@ -72,27 +77,32 @@ func (r *RefusedError) Error() string { return r.text }
 // Ask puts one question and fills the answer into an object. It fails with a
 // *[RefusedError] if the synchronizer does not answer it.
 func (a *Asker) Ask(ctx context.Context, p synchronizer.Presence, verb wire.Verb, text string, into any) error {
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	patience := cmp.Or(a.patience, answerTime)
+	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	subjects := wire.Subjects{Tenant: a.Tenant, Group: p.Group}
 	var reply wire.Reply
 	var bad error
+	strange := 0
 	subject := subjects.Ask(p.Synchronizer, verb)
 	if verb.Changes() {
 		subject = subjects.AskBy(p.Synchronizer, verb, cmp.Or(a.Person, wire.Nobody))
 	}
-	err := a.Bus.Gather(ctx, subject, []byte(text), func(part []byte) bool {
+	err := a.Bus.Gather(waiting, subject, []byte(text), func(part []byte) bool {
 		done := false
-		done, bad = reply.Add(part)
+		if done, bad = reply.Add(part); errors.Is(bad, wire.ErrNoPart) {
+			strange, bad = strange+1, nil
+		}
 		return !done && bad == nil
 	})
+	a.Strange += strange
 	switch {
 	case errors.Is(err, bus.ErrNoResponders) && verb.Changes():
 		return fmt.Errorf("synchronizer %q has gone, or is of a release before, which takes no %s from a named person: upgrade it", p.Synchronizer, verb)
 	case errors.Is(err, bus.ErrNoResponders):
 		return fmt.Errorf("synchronizer %q has gone", p.Synchronizer)
-	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("synchronizer %q has not answered within %v: it hangs, or parts of its answer are lost; ask again", p.Synchronizer, answerTime)
+	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+		return fmt.Errorf("synchronizer %q has not answered within %v: %s", p.Synchronizer, patience, a.whyNot(ctx, p, strange))
 	case err != nil || bad != nil:
 		return fmt.Errorf("synchronizer %q: %w", p.Synchronizer, errors.Join(err, bad))
 	}
@@ -106,6 +116,26 @@ func (a *Asker) Ask(ctx context.Context, p synchronizer.Presence, verb wire.Verb
 		return fmt.Errorf("the answer of synchronizer %q cannot be read, it may be of another version: %w", p.Synchronizer, err)
 	}
 	return nil
+}
+
+// whyNot finds out why a synchronizer has not answered, by asking once more whether it is there.
+func (a *Asker) whyNot(ctx context.Context, p synchronizer.Presence, strange int) string {
+	if strange > 0 {
+		came := "1 message came instead that is"
+		if strange > 1 {
+			came = fmt.Sprintf("%d messages came instead that are", strange)
+		}
+		return fmt.Sprintf("%s no part of an answer: it is of another version (compare pegasus version), or somebody else answers its questions: permit only synchronizers to subscribe to ctl", came)
+	}
+	all, _ := a.Present(ctx) // Without an answer nobody is there.
+	i := slices.IndexFunc(all, func(q synchronizer.Presence) bool { return q.Synchronizer == p.Synchronizer && q.Group == p.Group })
+	switch {
+	case i < 0:
+		return "nor does it say any more that it is there: its process hangs, is stopped or has ended"
+	case all[i].Lost > p.Lost:
+		return fmt.Sprintf("it is flooded, and has lost or refused %d messages meanwhile: find out who sends so many (nats server report connections --sort in-msgs), end that, and ask again", all[i].Lost-p.Lost)
+	}
+	return "it says that it is there, so it is busy, or parts of its answer are lost; ask again"
 }
 
 // Space asks the members of a synchronizer's group how their space stands, and returns what those say that answer

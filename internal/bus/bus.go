@@ -146,7 +146,19 @@ type SlowError struct {
 }
 
 func (e *SlowError) Error() string {
-	return fmt.Sprintf("bus: subscription %q is too slow: %d messages dropped so far; handle them faster or raise its limits", e.Subject, e.Dropped)
+	return fmt.Sprintf("bus: subscription %q loses messages, %d so far: more come than this process takes; find out who sends so many (nats server report connections --sort in-msgs), or give the process more CPU", e.Subject, e.Dropped)
+}
+
+// Class is what kind of a complaint [Options.OnError] is told, for a log that counts lines of one class.
+func Class(err error) string {
+	var slow *SlowError
+	switch {
+	case errors.As(err, &slow):
+		return "slow"
+	case errors.Is(err, ErrPermission):
+		return "permission"
+	}
+	return "connection"
 }
 
 // failed names the operation and the subject of an error.

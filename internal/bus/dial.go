@@ -115,8 +115,8 @@ func refusedDelay(refusals int32) time.Duration {
 	return d/2 + rand.N(d/2+1) //nolint:forbidigo // It has to differ between processes.
 }
 
-// credentialsRefused reports whether the server does not take the credentials.
-func credentialsRefused(err error) bool {
+// CredentialsRefused reports whether the server does not take the credentials.
+func CredentialsRefused(err error) bool {
 	for _, refused := range []error{nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired} {
 		if errors.Is(err, refused) {
 			return true
@@ -176,7 +176,7 @@ func temporary(err error) bool {
 // cure says what to do about an error that is not temporary.
 func cure(err error) string {
 	switch {
-	case credentialsRefused(err), errors.Is(err, nats.ErrNkeysNotSupported):
+	case CredentialsRefused(err), errors.Is(err, nats.ErrNkeysNotSupported):
 		return "check the user and password, token, key or credentials file"
 	case errors.Is(err, nats.ErrNoInfoReceived):
 		return "what listens there is not a NATS server; check the address given with --nats"

@@ -164,7 +164,7 @@ func (b *Bus) complained(err error) {
 		return // The subscription reports it.
 	case errors.Is(err, nats.ErrPermissionViolation):
 		err = fmt.Errorf("%w: %w", ErrPermission, err)
-	case credentialsRefused(err):
+	case CredentialsRefused(err):
 		b.unsteady()
 		if b.refusals.Add(1); b.refused.Swap(true) {
 			return // It is told once.

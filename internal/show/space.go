@@ -25,7 +25,7 @@ func SpaceText(s *Space) string {
 		open, blocked, queued, running = open+m.Open, blocked+m.Blocked, queued+m.Queued, running+m.Running
 	}
 	writeLine(&b, "%s: group %s, epoch %d; %s open, %d blocked, %d queued, %d running", s.Synchronizer, s.Group, s.Epoch, Count(open, "task"), blocked, queued, running)
-	rows := [][]string{{"MEMBER", "PHASE", "PROGRAM", "OPEN", "BLOCKED", "QUEUED", "RUNNING", "STUCK", "PUT", "GIVEN", "TAKEN", "REDONE", "HOLDS ITS TASKS"}}
+	rows := [][]string{{"MEMBER", "PHASE", "PROGRAM", "OPEN", "BLOCKED", "QUEUED", "RUNNING", "STUCK", "PUT", "GIVEN", "MOVED", "REDONE", "HOLDS ITS TASKS"}}
 	for _, m := range s.Members {
 		rows = append(rows, []string{
 			m.Member, strconv.FormatUint(m.Phase, 10), programText(m), strconv.Itoa(m.Open), blockedText(m), strconv.Itoa(m.Queued), fmt.Sprintf("%d of %d", m.Running, m.Slots),

@@ -19,7 +19,7 @@ func TestSpaceText(t *testing.T) {
 		},
 	})
 	const want = `gsync: group solvers, epoch 3; 14 tasks open, 2 blocked, 9 queued, 3 running
-MEMBER  PHASE  PROGRAM            OPEN  BLOCKED          QUEUED  RUNNING  STUCK  PUT  GIVEN  TAKEN  REDONE  HOLDS ITS TASKS
+MEMBER  PHASE  PROGRAM            OPEN  BLOCKED          QUEUED  RUNNING  STUCK  PUT  GIVEN  MOVED  REDONE  HOLDS ITS TASKS
 w1      2      waits for the end  14    2, 1 ID not put  3       2 of 2   0      100  40     0      1       w1 2 (2 run), w2�[2J 7
 w2      2      serves             0     0                6       1 of 1   1      0    0      40     0       -
 w3      2      may put tasks      0     0                0       0 of 1   0      0    0      0      0       -
@@ -47,7 +47,7 @@ func TestSpaceTextOfAStream(t *testing.T) {
 		},
 	})
 	const want = `gsync: group g, epoch 1; 0 tasks open, 0 blocked, 0 queued, 0 running
-MEMBER  PHASE  PROGRAM        OPEN  BLOCKED  QUEUED  RUNNING  STUCK  PUT  GIVEN  TAKEN  REDONE  HOLDS ITS TASKS
+MEMBER  PHASE  PROGRAM        OPEN  BLOCKED  QUEUED  RUNNING  STUCK  PUT  GIVEN  MOVED  REDONE  HOLDS ITS TASKS
 w1      1      may put tasks  0     0        0       0 of 1   0      0    0      0      0       -
 w2      1      may put tasks  0     0        0       0 of 1   0      0    0      0      0       -
 w3      1      may put tasks  0     0        0       0 of 1   0      0    0      0      0       -

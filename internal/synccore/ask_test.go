@@ -55,7 +55,7 @@ func TestThresholdOfOneIsExplained(t *testing.T) {
 	var out synccore.Output
 	c := synccore.New(levels[0], synccore.Options{Term: 1, Reference: "host"})
 	c.Step(5, &synccore.Input{Kind: synccore.InAsk, Ask: &synccore.Question{Explain: "p"}}, &out)
-	want := monitor.Missing{Kind: "runs", Text: "no member is known to hold it, beside the times that it has fired on"}
+	want := monitor.Missing{Kind: "runs", Text: "no member is known to have the condition true"}
 	if e := out.Answer.Explanation; !slices.Contains(e.Missing, want) {
 		t.Errorf("%+v", e.Missing)
 	}

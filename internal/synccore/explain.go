@@ -144,15 +144,22 @@ func (j *judgement) missingRuns(add func(kind, text string, since *float64), r *
 			return
 		}
 	}
-	switch k := w.k; {
-	case k > 1:
-		add("runs", fmt.Sprintf("no set of %d members or more is known to hold it together, beside those that it has fired on", k), nil)
-		return
-	case k == 1, r.Detector.Each:
-		add("runs", "no member is known to hold it, beside the times that it has fired on", nil)
-		return
+	one := w.k == 1 || r.Detector.Each
+	text := "the members are not known to have the condition true at one time"
+	switch fired := j.states[i].past.fired > 0; {
+	case one && fired:
+		text = "it has fired for each member that is known to have the condition true; it fires for a member again when the condition was false there in between"
+	case one:
+		text = "no member is known to have the condition true"
+	case w.k > 1:
+		text = fmt.Sprintf("no %d members are known to have the condition true at one time", w.k)
+		if fired {
+			text += ", other than those for which it has fired"
+		}
+	case fired:
+		text += " again, since it fired"
 	}
-	add("runs", "its members are not known to hold it together, beside the times that it has fired on", nil)
+	add("runs", text, nil)
 }
 
 // runsOf is the rule's own detector, nil if it has none.

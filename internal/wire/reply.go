@@ -26,6 +26,9 @@ func AppendPart(dst, text []byte) (part, rest []byte, last bool) {
 	return append(append(dst, morePart), text[:PartBytes]...), text[PartBytes:], false
 }
 
+// ErrNoPart is returned by [Reply.Add] for a message without the mark of a part.
+var ErrNoPart = errors.New("a message is no part of an answer")
+
 // Reply puts the parts of an answer together. They are in order, as long as none
 // is lost: then the text is no JSON.
 type Reply struct{ text []byte }
@@ -34,7 +37,7 @@ type Reply struct{ text []byte }
 func (r *Reply) Add(part []byte) (done bool, err error) {
 	switch {
 	case len(part) == 0 || part[0] != lastPart && part[0] != morePart:
-		return false, errors.New("a part of an answer has no mark: the synchronizer is of another version")
+		return false, ErrNoPart
 	case len(r.text)+len(part)-1 > MaxReplyBytes:
 		return false, fmt.Errorf("the answer is longer than %d bytes", MaxReplyBytes)
 	}

@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -36,12 +37,8 @@ func TestReplyInParts(t *testing.T) {
 }
 
 func TestReplyIsRefused(t *testing.T) {
-	for part, want := range map[string]string{
-		"":       "a part of an answer has no mark: the synchronizer is of another version",
-		"{}":     "a part of an answer has no mark: the synchronizer is of another version",
-		"\x00{}": "a part of an answer has no mark: the synchronizer is of another version",
-	} {
-		if done, err := new(wire.Reply).Add([]byte(part)); done || err == nil || err.Error() != want {
+	for _, part := range []string{"", "{}", "\x00{}"} {
+		if done, err := new(wire.Reply).Add([]byte(part)); done || !errors.Is(err, wire.ErrNoPart) {
 			t.Errorf("%q: %t, %v", part, done, err)
 		}
 	}

@@ -61,6 +61,9 @@ func (d *Doc) syntaxFault(err error) Fault {
 		}
 	}
 	f.Message, _, _ = strings.Cut(f.Message, "\n")
+	if strings.Contains(f.Message, "value is not allowed in this context") {
+		f.Hint = "check the indentation here and on the lines below: keys of one mapping begin in one column, and a key with a value on its line has no keys below it"
+	}
 	f.Message = "not valid YAML: " + f.Message
 	return f
 }

@@ -1,0 +1,72 @@
+package ask
+
+import (
+	"cmp"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/bus/bustest"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/synchronizer"
+)
+
+// TestAsk: messages that are no part of an answer are ignored and counted, and what a synchronizer that does not
+// answer lacks is told as far as it can be known.
+func TestAsk(t *testing.T) {
+	const present = `.{"synchronizer":"s","group":"g","term":1}`
+	for name, c := range map[string]struct {
+		answers []string // to the question
+		present string   // to who is there
+		want    string   // the error
+		strange int
+	}{
+		"junk before the answer": {[]string{"junk", "", `+{"term"`, "{}", ".:7}"}, present, "", 3},
+		"junk alone": {[]string{"junk"}, present, `synchronizer "s" has not answered within 50ms: 1 message came instead that is no part of an answer: ` +
+			`it is of another version (compare pegasus version), or somebody else answers its questions: permit only synchronizers to subscribe to ctl`, 1},
+		"a flood": {nil, `.{"synchronizer":"s","group":"g","term":1,"lost":42}`, `synchronizer "s" has not answered within 50ms: it is flooded, and has lost or refused 40 messages meanwhile: ` +
+			`find out who sends so many (nats server report connections --sort in-msgs), end that, and ask again`, 0},
+		"a part is lost": {[]string{`+{"term"`}, present, `synchronizer "s" has not answered within 50ms: it says that it is there, so it is busy, or parts of its answer are lost; ask again`, 0},
+		"nobody":         {nil, "", `synchronizer "s" has not answered within 50ms: nor does it say any more that it is there: its process hangs, is stopped or has ended`, 0},
+		"no JSON":        {[]string{".{"}, present, `the answer of synchronizer "s" cannot be read, it may be of another version: unexpected EOF`, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := bustest.NewServer(t)
+			there, here := server.Connect(bus.Options{}), server.Connect(bus.Options{})
+			defer there.Close()
+			defer here.Close()
+			subjects := wire.Subjects{Tenant: "t", Group: "g"}
+			reply := func(list ...string) bus.Handler {
+				return func(m bus.Message) {
+					for _, text := range list {
+						if err := there.Reply(m, []byte(text)); err != nil {
+							t.Error(err)
+						}
+					}
+				}
+			}
+			if err := there.Subscribe(subjects.Ask("s", wire.VerbStatus), bus.Limits{}, reply(c.answers...)); err != nil {
+				t.Fatal(err)
+			}
+			if err := there.Subscribe(subjects.Who(), bus.Limits{}, reply(c.present)); err != nil {
+				t.Fatal(err)
+			}
+			if err := there.Flush(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			a := Asker{Bus: here, Tenant: "t", patience: 50 * time.Millisecond}
+			if c.want == "" {
+				a.patience = time.Minute
+			}
+			var answer struct{ Term int }
+			err := a.Ask(t.Context(), synchronizer.Presence{Synchronizer: "s", Group: "g", Lost: 2}, wire.VerbStatus, "", &answer)
+			if got := fmt.Sprint(err); got != cmp.Or(c.want, "<nil>") || a.Strange != c.strange {
+				t.Errorf("%d strange, got %v\nwant %s", a.Strange, err, c.want)
+			}
+			if c.want == "" && answer.Term != 7 {
+				t.Errorf("term %d", answer.Term)
+			}
+		})
+	}
+}
