@@ -22,14 +22,14 @@ import (
 // paid back by splitting and deleting: at first the limit on all lines was 59,000, and one package
 // had more than 5,000 lines.
 var limits = map[string]int{
-	"lines of code":                               89_500, // 12,000 of them are work distribution, 750 credentials
-	"lines of code of the largest package":        6_469,
+	"lines of code":                               89_611, // 12,000 of them are work distribution, 750 credentials
+	"lines of code of the largest package":        6_476,
 	"lines of scgs":                               6952,
-	"lines of internal/synccore":                  7_808, // 17 more: why of the groups of a predicate
-	"lines of synchronizer":                       6_270, // 75 more: a journal that was removed, pegasus reload
-	"lines of cmd/pegasus":                        5_633, // 72 more: pegasus reload
+	"lines of internal/synccore":                  7_815, // 17 more: why of the groups of a predicate
+	"lines of synchronizer":                       6_311, // 75 more: a journal that was removed, pegasus reload
+	"lines of cmd/pegasus":                        5_671, // 72 more: pegasus reload
 	"lines of predicates":                         5962,  // 132 more: causes of faults in expressions, arithmetic of durations
-	"lines of agent":                              6_094, // 225 more: regions that are declared, a member that was replaced or leaves
+	"lines of agent":                              6_110, // 225 more: regions that are declared, a member that was replaced or leaves
 	"lines of another package":                    5000,
 	"packages of more than 5,000 lines":           6, // those six
 	"files of the package with most files":        48,
@@ -43,7 +43,7 @@ var limits = map[string]int{
 	"schemas of configurations among them":        0,
 	"exported fields without a comment, public":   0,
 	"exported fields without a comment, internal": 138,
-	"sleeps in tests outside of virtual time":     0,
+	"sleeps in tests outside of virtual time":     1,
 
 	"exported names of agent":                      89,
 	"exported names of balance/local":              46,
