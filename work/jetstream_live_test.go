@@ -277,14 +277,13 @@ func TestDurableJunk(t *testing.T) {
 	go func() { over <- a.Wait(limited(t)) }()
 	want := fmt.Sprintf("message %d: batch of a log: it has another form than this program reads: let all members of the space run the same version, or remove the message if another program has written it", ack.Sequence)
 	until(t, func() bool { return strings.Contains(text.String(), want) })
-	time.Sleep(time.Second) // Several attempts.
-	if n := strings.Count(text.String(), "whether the phase is over cannot be decided"); n != 1 {
-		t.Errorf("it is told %d times", n)
-	}
 	select {
 	case err := <-over:
 		t.Fatalf("the phase has ended: %v", err)
-	default:
+	case <-time.After(time.Second): // Several attempts.
+	}
+	if n := strings.Count(text.String(), "whether the phase is over cannot be decided"); n != 1 {
+		t.Errorf("it is told %d times", n)
 	}
 	stream, err := js.Stream(t.Context(), "pegasus+default+g")
 	if err != nil {

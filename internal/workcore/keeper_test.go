@@ -199,10 +199,10 @@ func TestOddLogs(t *testing.T) {
 	ahead := Batch{Owner: bob, Phase: 3}
 	_, _, taken := keeper(string(ahead.Append(nil))).Take("x", Decision{}, nil)
 	for want, err := range map[string]error{
-		"work: stream S: message 7, which says what phase is over: invalid character 'o' in literal null (expecting 'u'): let all members run the same version": opened,
-		"work: stream S: the decision on phase 2 is not to be seen: do not purge S.phases":                                                                      decided,
-		"work: stream S: message 7: batch of a log: it has another form than this program reads: let all members of the space run the same version, or remove the message if another program has written it":             orphans,
-		"the account is in a later phase: this member has to end its own first":                                                                                 taken,
+		"work: stream S: message 7, which says what phase is over: invalid character 'o' in literal null (expecting 'u'): let all members run the same version":                                              opened,
+		"work: stream S: the decision on phase 2 is not to be seen: do not purge S.phases":                                                                                                                   decided,
+		"work: stream S: message 7: batch of a log: it has another form than this program reads: let all members of the space run the same version, or remove the message if another program has written it": orphans,
+		"the account is in a later phase: this member has to end its own first":                                                                                                                              taken,
 	} {
 		if err == nil || err.Error() != want {
 			t.Errorf("%v\nwant %s", err, want)

@@ -79,7 +79,7 @@ type pending struct {
 }
 
 // passed is a lease that another member may not have yet. This member tells of it for a while, so
-// that the account does not put the task again meanwhile: while the server is away the account hears of nobody, so the
+// that the account does not put the task again meanwhile: while the server is away the account hears nothing, so the
 // other one has to have told everybody twice what it has.
 type passed struct {
 	account Peer

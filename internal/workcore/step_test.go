@@ -251,7 +251,7 @@ func TestPassedWhileAway(t *testing.T) {
 		return len(m.heldOf(bob)) == 1
 	}
 	if !tells(3 * time.Second) {
-		t.Error("its account has heard of nobody, and it tells of the lease no more")
+		t.Error("its account may have heard nothing, and it tells of the lease no more")
 	}
 	holds(clocksync.Instant(3*time.Second), 8)
 	if !tells(4 * time.Second) {
