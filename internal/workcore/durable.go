@@ -78,7 +78,7 @@ func (m *Member) log(out *Output) {
 				name = m.opts.Self.Name
 			}
 			d.pending = append(d.pending, ticket{d.last, name})
-			out.Log = append(out.Log, Append{Account: name, Entries: entries, Ticket: d.last, Phase: m.phase, Open: s.account.counts.Open, Ends: s.ended})
+			out.Log = append(out.Log, Append{Account: name, Entries: entries, Ticket: d.last, Phase: m.phase, Open: s.account.counts.Open, Objects: s.account.counts.Objects, Ends: s.ended})
 			s.ended = false
 		}
 	})
@@ -123,6 +123,7 @@ func (m *Member) takeAccount(in *Input) {
 	if m.accounts.find(in.ID) >= 0 || in.ID == m.opts.Self.Name || slices.ContainsFunc(m.peers, func(p peer) bool { return p.Name == in.ID }) {
 		panic(fmt.Sprintf("workcore: the account of %q is taken over a second time, or from a member that is there", in.ID))
 	}
+	in.Account.leaves = m.drains
 	m.accounts.adopt(in.ID, in.Account)
 }
 
@@ -133,6 +134,7 @@ func (m *Member) disown(name string) {
 		return
 	}
 	m.accounts.taken = slices.Delete(m.accounts.taken, i, i+1)
+	m.forgetHeld(name)
 	m.durable.forget(name)
 }
 
