@@ -21,6 +21,14 @@ type Account struct {
 	blocked int                 // tasks that wait
 	missing int                 // keys of awaited that no task has
 	doomed  []doom              // tasks that wait for one that has failed; the owner of the log ends them
+
+	// Of objects, see objects.go.
+	objects  map[string]*open   // by ID
+	groups   map[string][]*open // by [GroupOf]
+	posts    map[string][]*open // messages to objects that are not here, by For
+	received map[mailKey]uint64 // the number of the last message that was taken
+	mailed   uint64             // the number of the last one of posts
+	failures []failure          // of messages, by the last record of an object
 }
 
 // open is a task that is not done.
@@ -31,6 +39,8 @@ type open struct {
 	lease leased // of a Store
 	needs int    // tasks that it waits for
 	whole *whole // that it is of; nil: it has no parts and is none
+	box   *box   // of an object; nil: it is none
+	mail  uint64 // of a message to an object of another account: its number
 }
 
 // overAs stands for all tasks that are over, by their fate.
@@ -38,7 +48,8 @@ var overAs = [...]*open{Done: {fate: Done}, Failed: {fate: Failed}, Poisoned: {f
 
 // Counts are the figures of an account, over all phases but for Open, Blocked and Missing.
 type Counts struct {
-	Open     int    // tasks that are not done
+	Open     int    // tasks that are not done, with messages; an object is none
+	Objects  int    // that have not ended
 	Blocked  int    // of them, those that wait for other tasks
 	Missing  int    // IDs that tasks wait for and that no task has
 	Put      uint64 // tasks that counted, with children
@@ -76,7 +87,7 @@ func (o Outcome) String() string {
 
 // NewAccount returns the account of an empty log, in phase 1.
 func NewAccount() *Account {
-	return &Account{phase: 1, tasks: map[string]*open{}, awaited: map[string]*awaited{}, wholes: map[string]*whole{}}
+	return &Account{phase: 1, tasks: map[string]*open{}, awaited: map[string]*awaited{}, wholes: map[string]*whole{}, objects: map[string]*open{}, groups: map[string][]*open{}, posts: map[string][]*open{}, received: map[mailKey]uint64{}}
 }
 
 // Phase is the phase that the account is in, from 1.
@@ -117,8 +128,11 @@ func (a *Account) add(t *Task, of *open) Outcome {
 	}
 	o := &open{task: *t}
 	a.tasks[t.ID], a.added[len(a.added)-1] = o, o
-	a.counts.Put++
-	a.counts.Open++
+	if a.counts.Put++; t.Object != nil {
+		a.addObject(o)
+	} else {
+		a.counts.Open++
+	}
 	if t.Part && of != nil {
 		a.join(of, o)
 	}
@@ -129,7 +143,7 @@ func (a *Account) add(t *Task, of *open) Outcome {
 		a.missing--
 	}
 	if o.needs == 0 {
-		a.ready = append(a.ready, o)
+		a.begin(o)
 	}
 	return Counted
 }
@@ -159,13 +173,18 @@ func (a *Account) record(seq, phase uint64, o *open, r *Record) Outcome {
 	a.counts.Records++
 	o.last, o.task.Body = seq, r.Rest
 	a.added, a.ready = a.added[:0], a.ready[:0]
+	if o.box != nil {
+		a.serve(o, r)
+	}
 	for i := range r.Children { // Before the task is over: its parts are not, and who waits for it waits for them.
 		a.add(&r.Children[i], o)
 	}
 	if r.Fate != Kept {
 		a.tasks[r.ID] = overAs[r.Fate]
-		o.fate = r.Fate
-		a.counts.Open--
+		if o.fate = r.Fate; o.box == nil {
+			a.counts.Open--
+		}
+		a.leave(o)
 		*a.counts.of(r.Fate)++
 		a.finish(o, r.Fate)
 	}
@@ -198,6 +217,9 @@ func (a *Account) End(seq, phase uint64) Outcome {
 	}
 	a.phase++
 	clear(a.tasks)
+	for id, o := range a.objects {
+		a.tasks[id] = o
+	}
 	return Counted
 }
 

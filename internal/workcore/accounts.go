@@ -149,17 +149,24 @@ func (a *accounts) unsure() bool {
 }
 
 // hand leases the task with the smallest key.
-func (a *accounts) hand(holder string, demand uint64) (Lease, bool) {
-	if len(a.taken) == 0 {
-		return a.own.Hand(holder, demand)
+func (a *accounts) hand(holder string, demand uint64, has []string) (Lease, bool) {
+	name := ""
+	if len(a.taken) > 0 {
+		_, name, _ = a.next()
 	}
-	_, name, _ := a.next()
-	if name == "" {
-		return a.own.Hand(holder, demand)
+	l, ok := a.store(name).handTo(holder, demand, has)
+	if ok && name != "" {
+		l.Task.ID = fullID(name, l.Task.ID)
 	}
-	l, ok := a.taken[a.find(name)].store.Hand(holder, demand)
-	l.Task.ID = fullID(name, l.Task.ID)
 	return l, ok
+}
+
+// store is that of an account; "" is the own one.
+func (a *accounts) store(name string) *Store {
+	if name == "" {
+		return a.own
+	}
+	return a.taken[a.find(name)].store
 }
 
 // hold notes what a holder has of each account.
@@ -203,7 +210,7 @@ func (a *accounts) counts() Counts {
 	c := a.own.account.Counts()
 	for _, t := range a.taken {
 		of := t.store.account.Counts()
-		c.Open, c.Blocked, c.Missing = c.Open+of.Open, c.Blocked+of.Blocked, c.Missing+of.Missing
+		c.Open, c.Blocked, c.Missing, c.Objects = c.Open+of.Open, c.Blocked+of.Blocked, c.Missing+of.Missing, c.Objects+of.Objects
 	}
 	return c
 }

@@ -124,7 +124,7 @@ func (a *Account) settle(id string, fate Fate) {
 		default:
 			if o.needs--; o.needs == 0 {
 				a.blocked--
-				a.ready = append(a.ready, o)
+				a.begin(o)
 			}
 		}
 	}

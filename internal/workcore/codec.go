@@ -9,10 +9,11 @@ import (
 )
 
 // The first byte of each encoded frame is the form of its layout. A frame with a task that has After or
-// Part has the form of tasks that wait, and every other one the first form.
+// Part has the form of tasks that wait, one about objects that of objects, and every other one the first form.
 const (
-	formFirst = 1
-	formWaits = 2
+	formFirst   = 1
+	formWaits   = 2
+	formObjects = 3
 )
 
 // MaxFrame is how many bytes an encoded frame has at most.
@@ -26,6 +27,8 @@ const (
 	partVerdict
 	partHolds
 	partOffer
+	partPost
+	partPosted
 )
 
 // Append appends the encoded frame to dst. The frame must have passed [Frame.Check]: what a member
@@ -46,6 +49,8 @@ type Reader struct {
 	step    Step
 	verdict Verdict
 	holds   Holds
+	post    Post
+	posted  Posted
 	names   map[string]string
 }
 
@@ -58,8 +63,8 @@ func (r *Reader) Read(data []byte) (*Frame, error) {
 	if len(data) < 2 || len(data) > MaxFrame {
 		return nil, fmt.Errorf("frame: it has %d bytes: 2 to %d are allowed", len(data), MaxFrame)
 	}
-	if data[0] != formFirst && data[0] != formWaits {
-		return nil, fmt.Errorf("frame: it has the form %d, and this program reads %d and %d: let all members of the space run the same version", data[0], formFirst, formWaits)
+	if data[0] < formFirst || data[0] > formObjects {
+		return nil, fmt.Errorf("frame: it has the form %d, and this program reads %d to %d: let all members of the space run the same version", data[0], formFirst, formObjects)
 	}
 	f := &r.frame
 	*f = Frame{}
@@ -79,6 +84,12 @@ func (r *Reader) Read(data []byte) (*Frame, error) {
 	case partHolds:
 		r.holds = Holds{List: emptied(r.holds.List)}
 		f.Holds = &r.holds
+	case partPost:
+		r.post = Post{}
+		f.Post = &r.post
+	case partPosted:
+		r.posted = Posted{}
+		f.Posted = &r.posted
 	default:
 		return nil, fmt.Errorf("frame: there is no part %d", data[1])
 	}
@@ -104,6 +115,13 @@ func emptied[T any](list []T) []T {
 
 // form is the first form that has all of the frame.
 func (f *Frame) form() byte {
+	of := func(t Task) bool { return t.For != "" || t.Object != nil }
+	switch {
+	case f.Post != nil, f.Posted != nil, f.Demand != nil && len(f.Demand.Has) > 0, f.Holds != nil && f.Holds.Objects > 0,
+		f.Parcel != nil && slices.ContainsFunc(f.Parcel.Leases, func(p Parted) bool { return of(p.Lease.Task) }),
+		f.Step != nil && (f.Step.Record.Served > 0 || f.Step.Record.Pinned || slices.ContainsFunc(f.Step.Record.Children, of)):
+		return formObjects
+	}
 	if f.Step != nil && slices.ContainsFunc(f.Step.Record.Children, func(t Task) bool { return t.Part || len(t.After) > 0 }) {
 		return formWaits
 	}
@@ -122,6 +140,10 @@ func (f *Frame) part() byte {
 		return partStep
 	case f.Verdict != nil:
 		return partVerdict
+	case f.Post != nil:
+		return partPost
+	case f.Posted != nil:
+		return partPosted
 	default:
 		return partHolds
 	}
@@ -146,15 +168,22 @@ func (c *coder) frame(f *Frame) {
 	switch {
 	case f.Demand != nil:
 		c.uint(&f.Demand.Number)
-		c.int(&f.Demand.Tasks)
+		if c.int(&f.Demand.Tasks); c.form >= formObjects {
+			list(c, &f.Demand.Has, c.text)
+		}
 	case f.Parcel != nil:
-		c.uint(&f.Parcel.Demand)
+		if c.uint(&f.Parcel.Demand); c.form >= formObjects {
+			c.uint(&f.Parcel.Push)
+		}
 		list(c, &f.Parcel.Leases, func(p *Parted) {
 			c.peer(&p.Account)
 			c.task(&p.Lease.Task)
 			c.uint(&p.Lease.On)
 			c.float(&p.Lease.Key)
-			c.int(&p.Lease.Try)
+			if c.int(&p.Lease.Try); c.form >= formObjects {
+				list(c, &p.Lease.Inbox, c.message)
+				c.bool(&p.Lease.Pinned)
+			}
 		})
 	case f.Step != nil:
 		c.step(f.Step)
@@ -171,14 +200,50 @@ func (c *coder) frame(f *Frame) {
 		c.uint(&h.Number)
 		c.uint(&h.Settled)
 		c.float(&h.Load)
-		c.int(&h.Open)
+		if c.int(&h.Open); c.form >= formObjects {
+			c.int(&h.Objects)
+		}
 		list(c, &h.List, func(l *Held) {
 			c.text(&l.ID)
 			c.uint(&l.On)
 			c.bool(&l.Runs)
 			c.bool(&l.Passed)
 		})
+	case f.Post != nil:
+		c.post(f.Post)
+	case f.Posted != nil:
+		c.text(&f.Posted.For)
+		c.text(&f.Posted.Account)
+		c.uint(&f.Posted.Number)
+		c.bool(&f.Posted.Gone)
 	}
+}
+
+func (c *coder) post(p *Post) {
+	c.text(&p.For)
+	c.text(&p.Account)
+	list(c, &p.Messages, c.message)
+}
+
+func (c *coder) message(m *Message) {
+	c.text(&m.ID)
+	c.name(&m.Func)
+	c.bytes(&m.Body)
+	c.uint(&m.Number)
+}
+
+func (c *coder) object(t *Task) {
+	c.text(&t.For)
+	is := t.Object != nil
+	if c.bool(&is); !is || c.err != nil {
+		return
+	}
+	if !c.writing {
+		t.Object = &Object{}
+	}
+	list(c, &t.Object.Near, c.text)
+	list(c, &t.Object.At, c.text)
+	c.text(&t.Object.Group)
 }
 
 func (c *coder) step(s *Step) {
@@ -191,7 +256,10 @@ func (c *coder) step(s *Step) {
 	list(c, &r.Children, c.task)
 	c.text(&r.Error)
 	list(c, &s.Keys, c.float)
-	c.int(&s.Try)
+	if c.int(&s.Try); c.form >= formObjects {
+		c.int(&r.Served)
+		c.bool(&r.Pinned)
+	}
 	if c.uint(&s.Demand); s.Demand > 0 {
 		c.peer(&s.For)
 	}
@@ -215,7 +283,9 @@ func (c *coder) task(t *Task) {
 	for i := range t.After {
 		c.text(&t.After[i])
 	}
-	c.bool(&t.Part)
+	if c.bool(&t.Part); c.form >= formObjects {
+		c.object(t)
+	}
 }
 
 func (c *coder) peer(p *Peer) {

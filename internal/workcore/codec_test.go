@@ -72,12 +72,12 @@ func TestRefusedFrames(t *testing.T) {
 	demand := frames()[0]
 	good := demand.Append(nil)
 	for text, data := range map[string][]byte{
-		"frame: it has 0 bytes: 2 to 63488 are allowed":            nil,
-		"frame: it has 63489 bytes: 2 to 63488 are allowed":        make([]byte, workcore.MaxFrame+1),
-		"frame: it has the form 9, and this program reads 1 and 2": append([]byte{9}, good[1:]...),
-		"frame: there is no part 0":                                {1, 0},
-		"frame: 1 bytes are left over":                             append(slices.Clip(good), 0),
-		"frame: it ends too early":                                 good[:len(good)-1],
+		"frame: it has 0 bytes: 2 to 63488 are allowed":           nil,
+		"frame: it has 63489 bytes: 2 to 63488 are allowed":       make([]byte, workcore.MaxFrame+1),
+		"frame: it has the form 9, and this program reads 1 to 3": append([]byte{9}, good[1:]...),
+		"frame: there is no part 0":                               {1, 0},
+		"frame: 1 bytes are left over":                            append(slices.Clip(good), 0),
+		"frame: it ends too early":                                good[:len(good)-1],
 	} {
 		if _, err := new(workcore.Reader).Read(data); err == nil || !strings.HasPrefix(err.Error(), text) {
 			t.Errorf("%v: %v; want %s", data[:min(8, len(data))], err, text)

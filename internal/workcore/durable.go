@@ -89,20 +89,27 @@ func (m *Member) log(out *Output) {
 				name = m.opts.Self.Name
 			}
 			d.pending = append(d.pending, ticket{d.last, name})
-			out.Log = append(out.Log, Append{Account: name, Entries: entries, Ticket: d.last, Phase: m.phase, Open: s.account.counts.Open, Ends: s.ended})
+			out.Log = append(out.Log, Append{Account: name, Entries: entries, Ticket: d.last, Phase: m.phase, Open: s.account.counts.Open, Objects: s.account.counts.Objects, Ends: s.ended})
 			s.ended = false
 		}
 	})
-	careful := m.accounts.careful()
-	if len(d.pending) == 0 && len(d.held) == 0 || len(out.Frames)+len(out.Results)+len(out.Lost) == 0 && (!careful || len(out.Runs) == 0) {
+	if len(d.pending) == 0 && len(d.held) == 0 {
 		return
 	}
-	h := held{until: d.last, out: Output{Results: slices.Clone(out.Results), Lost: slices.Clone(out.Lost), Frames: make([]Frame, len(out.Frames))}}
+	now, later := out.Runs[:0], []Run(nil)
+	for _, r := range out.Runs { // The log has to know of a run before the process can die of it, and of the fence of an object.
+		if r.Task.Object != nil || m.accounts.careful() {
+			later = append(later, r)
+		} else {
+			now = append(now, r)
+		}
+	}
+	if out.Runs = now; len(out.Frames)+len(out.Results)+len(out.Lost)+len(later) == 0 {
+		return
+	}
+	h := held{until: d.last, out: Output{Runs: later, Results: slices.Clone(out.Results), Lost: slices.Clone(out.Lost), Frames: make([]Frame, len(out.Frames))}}
 	for i := range out.Frames {
 		h.out.Frames[i] = out.Frames[i].Kept()
-	}
-	if careful { // The log has to know of a run before the process can die of it.
-		h.out.Runs, out.Runs = slices.Clone(out.Runs), out.Runs[:0]
 	}
 	d.held = append(d.held, h)
 	out.Frames, out.Results, out.Lost = out.Frames[:0], out.Results[:0], out.Lost[:0]
@@ -127,6 +134,7 @@ func (m *Member) takeAccount(in *Input) {
 	if m.accounts.find(in.ID) >= 0 || in.ID == m.opts.Self.Name || slices.ContainsFunc(m.peers, func(p peer) bool { return p.Name == in.ID }) {
 		panic(fmt.Sprintf("workcore: the account of %q is taken over a second time, or from a member that is there", in.ID))
 	}
+	in.Account.leaves = m.drains
 	m.accounts.adopt(in.ID, in.Account)
 }
 
@@ -137,6 +145,7 @@ func (m *Member) disown(name string) {
 		return
 	}
 	m.accounts.taken = slices.Delete(m.accounts.taken, i, i+1)
+	m.forgetHeld(name)
 	m.durable.forget(name)
 }
 

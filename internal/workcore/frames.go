@@ -33,6 +33,8 @@ type Frame struct {
 	Step    *Step    // a record
 	Verdict *Verdict // its answer
 	Holds   *Holds   // what the sender has
+	Post    *Post    // messages to an object
+	Posted  *Posted  // its answer
 }
 
 // Kept is the frame for one who keeps it beyond the next step: [Member] fills the same Verdict and Holds again.
@@ -50,15 +52,17 @@ func (f Frame) Kept() Frame {
 
 // Demand asks a member for work, or offers it some.
 type Demand struct {
-	Number uint64 // rises from demand to demand of a member, from 1
-	Tasks  int    // the most that are wanted; 0: as the receiver decides
-	Offer  bool   // the sender has Tasks to give: the receiver asks for them, or refuses with an empty parcel
+	Number uint64   // rises from demand to demand of a member, from 1
+	Tasks  int      // the most that are wanted; 0: as the receiver decides
+	Has    []string // IDs of objects that are at the sender, some of them if there are many
+	Offer  bool     // the sender has Tasks to give: the receiver asks for them, or refuses with an empty parcel
 }
 
 // Parcel answers a demand. It need not come from the member that was asked: a part of a bag comes
 // from the account of the bag.
 type Parcel struct {
-	Demand uint64   // the number of the demand
+	Demand uint64   // the number of the demand; 0: it brings an object to where it is, unasked, or back
+	Push   uint64   // of what is unasked: rises from parcel to parcel of an account
 	Leases []Parted // none: it refuses
 }
 
@@ -94,6 +98,7 @@ type Holds struct {
 	Settled uint64  // its demands up to this number are answered or given up
 	Load    float64 // how much it has to give: tasks that wait, and 1 - 1/items for a bag that runs
 	Open    int     // tasks of its account that are not done
+	Objects int     // of its account
 	List    []Held  // leases of the account of the receiver
 }
 
@@ -108,7 +113,7 @@ func (f *Frame) Check() error {
 	var err error
 	if f.Demand != nil {
 		parts++
-		if f.Demand.Number == 0 || f.Demand.Tasks < 0 {
+		if f.Demand.Number == 0 || f.Demand.Tasks < 0 || len(f.Demand.Has) > MaxHas {
 			err = fmt.Errorf("it has the number %d and asks for %d tasks", f.Demand.Number, f.Demand.Tasks)
 		}
 	}
@@ -129,6 +134,16 @@ func (f *Frame) Check() error {
 	if f.Holds != nil {
 		parts++
 		err = f.Holds.check()
+	}
+	if f.Post != nil {
+		parts++
+		err = f.Post.check()
+	}
+	if f.Posted != nil {
+		parts++
+		if len(f.Posted.For) > MaxID || len(f.Posted.Account) > MaxName+24 {
+			err = fmt.Errorf("the answer of the object %.40q to %.40q", f.Posted.For, f.Posted.Account)
+		}
 	}
 	if err == nil && parts != 1 {
 		err = fmt.Errorf("it has %d parts instead of one", parts)
@@ -151,6 +166,8 @@ func (p *Parcel) check() error {
 		}
 		if t := &l.Lease.Task; t.Part || len(t.After) > 0 {
 			return fmt.Errorf("the lease of task %q says what it runs after: a task that waits stays in its account", t.ID)
+		} else if t.For != "" || (t.Object == nil) != (len(l.Lease.Inbox) == 0) {
+			return fmt.Errorf("the lease of task %q has %d messages: an object is leased with messages, and a message never", t.ID, len(l.Lease.Inbox))
 		}
 		if l.Account.Name == "" || len(l.Account.Name) > MaxName || math.IsNaN(l.Lease.Key) || l.Lease.Try < 0 {
 			return fmt.Errorf("the lease of task %q has the account %.40q, the key %v and %d failed runs", l.Lease.Task.ID, l.Account.Name, l.Lease.Key, l.Lease.Try)
@@ -164,10 +181,24 @@ func (p *Parcel) check() error {
 }
 
 // bytes is an upper bound for what a lease takes in a frame.
-func (l *Parted) bytes() int { return l.Lease.Task.bytes() + len(l.Account.Name) + 40 }
+func (l *Parted) bytes() int {
+	n := l.Lease.Task.bytes() + len(l.Account.Name) + 40
+	for i := range l.Lease.Inbox {
+		n += l.Lease.Inbox[i].bytes()
+	}
+	return n
+}
 
 func (t *Task) bytes() int {
-	n := len(t.ID) + len(t.Func) + len(t.Body) + 24
+	n := len(t.ID) + len(t.Func) + len(t.Body) + len(t.For) + 24
+	if o := t.Object; o != nil {
+		n += len(o.Group) + 4
+		for _, list := range [][]string{o.Near, o.At} {
+			for _, id := range list {
+				n += len(id) + 2
+			}
+		}
+	}
 	for _, id := range t.After {
 		n += len(id) + 2
 	}

@@ -67,6 +67,8 @@ const (
 	InAdopt
 	// InDisown: this member does not have the account of the member ID any more.
 	InDisown
+	// InMove: the object ID of an account here is to be at the member To from its next message on.
+	InMove
 )
 
 // Input is one event for a [Member]. It keeps the tasks and records, and they must not change.
@@ -77,7 +79,8 @@ type Input struct {
 	Settled bool    // of InSettled
 	Task    *Task   // of InPut
 	Key     float64 // of InPut: tasks with smaller keys run first
-	ID      string  // of InCancel, InDurable, InAdopt and InDisown
+	ID      string  // of InCancel, InDurable, InAdopt, InDisown and InMove
+	To      string  // of InMove
 	Slot    int     // of InItems, InYield and InDone
 	Step    *Step   // of InYield and InDone
 	Items   int     // of InItems and InYield
@@ -115,6 +118,7 @@ type Append struct {
 	Ticket  uint64 // rises from append to append of a member
 	Phase   uint64 // that the space is in
 	Open    int    // tasks of the account that are open after it
+	Objects int    // of the account after it
 	Ends    bool   // it has the end of a phase
 }
 
@@ -123,6 +127,11 @@ type Run struct {
 	Slot    int  // that is free until now
 	Task    Task // with its body as it is to be run
 	Account Peer // of the member that has put it
+	// Inbox are the messages that an object serves. Its last record says how many of them it has served, and is of
+	// the fate Kept, or Done if the object ends.
+	Inbox  []Message
+	Pinned bool   // the object is
+	Fence  uint64 // of an object: it rises from holder to holder
 }
 
 // Part asks a slot for a part of its bag.
@@ -133,8 +142,9 @@ type Part struct {
 
 // Lost is a member that is gone, with the tasks that it has put.
 type Lost struct {
-	Peer Peer // this member itself, if it is not in the roster any more
-	Open int  // that were open, by what it last told or by what is here
+	Peer    Peer // this member itself, if it is not in the roster any more
+	Open    int  // that were open, by what it last told or by what is here
+	Objects int  // that it has created and that have not ended
 }
 
 // Told is what a member tells of itself in its state.
@@ -147,6 +157,7 @@ type Told struct {
 	Open      int    // tasks that it has put and that are not done
 	Blocked   int    // of them, those that wait for other tasks
 	Missing   int    // IDs that those wait for and that no task has
+	Objects   int    // that it has created and that have not ended
 	Unwritten int    // appends that are on their way to a log
 	Drained   bool   // it was told to drain, and no task is here, nor is one open that it has put
 	Moved     uint64 // tasks and parts of bags that came here from other members

@@ -9,8 +9,11 @@ import (
 // MaxBatch is how many bytes of entries go into one message of a log, so that it fits into 64 KiB.
 const MaxBatch = 60 << 10
 
-// batchForm is the form of the layout of a [Batch].
-const batchForm = 1
+// The forms of the layout of a [Batch].
+const (
+	batchFirst   = 1 // without objects
+	batchObjects = 2
+)
 
 // Batch is one message of the log of an account: entries that became durable together.
 type Batch struct {
@@ -18,12 +21,15 @@ type Batch struct {
 	Number  uint64 // of the batch, in this life; a life writes each number once
 	Phase   uint64 // that the space is in
 	Open    int    // tasks of the account that are open after it
+	Objects int    // of the account
 	Entries []byte // as [Append] has them
+
+	form byte // of the entries
 }
 
 // Append appends the encoded batch to dst.
 func (b *Batch) Append(dst []byte) []byte {
-	c := coder{buf: append(dst, batchForm), writing: true, form: formWaits}
+	c := coder{buf: append(dst, batchObjects), writing: true, form: formObjects}
 	c.batch(b)
 	return append(c.buf, b.Entries...)
 }
@@ -32,15 +38,20 @@ func (c *coder) batch(b *Batch) {
 	c.peer(&b.Owner)
 	c.uint(&b.Number)
 	c.uint(&b.Phase)
-	c.int(&b.Open)
+	if c.int(&b.Open); c.form >= formObjects {
+		c.int(&b.Objects)
+	}
 }
 
 // ReadBatch reads an encoded batch. Its entries are a part of data.
 func ReadBatch(data []byte) (b Batch, err error) {
-	if len(data) == 0 || data[0] != batchForm {
+	if len(data) == 0 || data[0] < batchFirst || data[0] > batchObjects {
 		return b, errors.New("batch of a log: it has another form than this program reads: let all members of the space run the same version, or remove the message if another program has written it")
 	}
-	c := coder{buf: data[1:], form: formWaits, names: map[string]string{}}
+	if b.form = formWaits; data[0] == batchObjects {
+		b.form = formObjects
+	}
+	c := coder{buf: data[1:], form: b.form, names: map[string]string{}}
 	if c.batch(&b); c.err != nil {
 		return b, fmt.Errorf("batch of a log: %w", c.err)
 	}
@@ -69,12 +80,16 @@ func SplitEntries(entries []byte, limit int) (first, rest []byte) {
 type entryKind uint8
 
 const (
-	entryPut   entryKind = iota + 1 // a task was put
-	entryStep                       // a record counts
-	entryEnd                        // a phase is over
-	entryBegan                      // the owner's process runs a task
-	entryDied                       // a holder died while it ran a task
-	entryOwner                      // another life has the account from here on; no name: its owner gave it up
+	entryPut    entryKind = iota + 1 // a task was put
+	entryStep                        // a record counts
+	entryEnd                         // a phase is over
+	entryBegan                       // the owner's process runs a task
+	entryDied                        // a holder died while it ran a task
+	entryOwner                       // another life has the account from here on; no name: its owner gave it up
+	entryMail                        // messages of another account were taken
+	entryFence                       // another holder has an object than the one that may run it still
+	entryObject                      // an object, behind the end of a phase
+	entryTaken                       // up to which number messages of an account were taken, behind the end of a phase
 )
 
 // entry is one entry of the log of an account, encoded behind its length.
@@ -86,6 +101,7 @@ type entry struct {
 	record Record
 	keys   []float64
 	owner  Peer
+	post   Post
 }
 
 func (c *coder) entry(e *entry) {
@@ -99,7 +115,13 @@ func (c *coder) entry(e *entry) {
 		s := Step{Record: e.record, Keys: e.keys}
 		c.step(&s)
 		e.record, e.keys = s.Record, s.Keys
-	case entryBegan, entryDied:
+	case entryMail, entryTaken:
+		c.post(&e.post)
+	case entryObject:
+		c.task(&e.task)
+		c.float(&e.key)
+		c.bool(&e.record.Pinned)
+	case entryBegan, entryDied, entryFence:
 		c.text(&e.record.ID)
 	case entryOwner:
 		c.peer(&e.owner)
@@ -114,7 +136,7 @@ func (s *Store) note(e *entry) {
 	if !s.logs {
 		return
 	}
-	c := coder{buf: s.scratch[:0], writing: true, form: formWaits}
+	c := coder{buf: s.scratch[:0], writing: true, form: formObjects}
 	c.entry(e)
 	s.scratch = c.buf
 	s.log = append(binary.AppendUvarint(s.log, uint64(len(c.buf))), c.buf...)
@@ -161,7 +183,7 @@ func (r *Recovery) Take(data []byte) (found []Result, err error) {
 	for left := b.Entries; len(left) > 0; {
 		var one []byte
 		one, left = SplitEntries(left, 0)
-		if err := r.takeEntry(one); err != nil {
+		if err := r.takeEntry(one, b.form); err != nil {
 			return nil, fmt.Errorf("batch %d of %v: %w", b.Number, b.Owner, err)
 		}
 		found = r.store.Results(found)
@@ -178,12 +200,12 @@ func (r *Recovery) Take(data []byte) (found []Result, err error) {
 	return found, nil
 }
 
-func (r *Recovery) takeEntry(data []byte) error {
+func (r *Recovery) takeEntry(data []byte, form byte) error {
 	n, used := binary.Uvarint(data)
 	if used <= 0 || n != uint64(len(data)-used) {
 		return errShort
 	}
-	c := coder{buf: data[used:], form: formWaits, names: r.names}
+	c := coder{buf: data[used:], form: form, names: r.names}
 	var e entry
 	if c.entry(&e); c.err == nil && len(c.buf) > 0 {
 		c.err = fmt.Errorf("%d bytes are left over", len(c.buf))
@@ -218,6 +240,9 @@ func (r *Recovery) Own(owner Peer, lives bool) *Store {
 	s.replayOwner(owner)
 	s.note(&entry{kind: entryOwner, seq: s.account.Seq(), owner: owner})
 	s.endDoomed()
+	for _, o := range s.account.objects {
+		o.lease.handed = true // The holders of the owner before may run it still.
+	}
 	for _, id := range s.account.Open() {
 		s.poison(s.account.find(id), r.last.Owner.String())
 	}
@@ -238,7 +263,12 @@ func (s *Store) replay(e *entry) error {
 		if err := e.record.Check(); err != nil {
 			return err
 		}
-		s.write(e.seq, &e.record, e.keys)
+		if o := s.write(e.seq, &e.record, e.keys); o != Counted {
+			return fmt.Errorf("the record of task %q does not count: it %v", e.record.ID, o)
+		}
+		if s.account.objects[e.record.ID] != nil {
+			s.rouse(s.account.objects[e.record.ID])
+		}
 	case entryEnd:
 		if s.account.End(e.seq, s.account.Phase()) == NotEmpty {
 			return fmt.Errorf("it ends a phase in which %w", ErrOpen)
@@ -252,6 +282,8 @@ func (s *Store) replay(e *entry) error {
 		}
 	case entryOwner:
 		s.replayOwner(e.owner)
+	default:
+		s.replayObject(e)
 	}
 	return nil
 }

@@ -38,6 +38,12 @@ type Member struct {
 	records []*pending // in the order in which they are sent again
 	passed  []passed   // leases that were passed on a short time ago
 
+	homes  map[string]Peer   // by object or group: who has its account
+	mails  map[mailKey]*mail // by object and account: messages on their way
+	pushes []push            // objects on their way to where they are
+	pushed uint64            // the number of the last of these parcels
+	has    []string          // objects that have run here last
+
 	demand uint64            // the number of the last one
 	number uint64            // of the last Holds
 	told   clocksync.Instant // when it was sent
@@ -51,6 +57,8 @@ type peer struct {
 	Peer
 	place    int    // in view.Neighbours; -1: it is no neighbour
 	open     int    // tasks of its account, as it told
+	objects  int    // of its account, as it told
+	pushed   uint64 // the number of the last parcel that it sent unasked
 	number   uint64 // of its last Holds
 	served   uint64 // the number of its last demand
 	demand   uint64 // of this member's open demand to it; 0: none
@@ -94,6 +102,7 @@ func NewMember(opts Options) *Member {
 	opts = opts.withDefaults()
 	m := &Member{
 		opts: opts, accounts: accounts{own: opts.Account}, holder: opts.Self.String(), phase: opts.Phase, slots: make([]slot, opts.Slots), told: clocksync.MinInstant,
+		homes: map[string]Peer{}, mails: map[mailKey]*mail{},
 		view: local.View{Self: opts.Self.Name, Members: 1},
 	}
 	if m.accounts.own == nil {
@@ -113,6 +122,8 @@ func (m *Member) Step(now clocksync.Instant, in *Input, out *Output) {
 		if in.Kind != InPut && in.Kind != InItems && in.Kind != InDone { // These concern no run but the one that is over.
 			m.stopVoid(out)
 		}
+		m.sendPosts(now, out)
+		m.pushObjects(now, out)
 		m.startTasks(out)
 		m.sendDemands(now, out)
 		m.repeatRecords(now, out)
@@ -158,6 +169,8 @@ func (m *Member) take(now clocksync.Instant, in *Input, out *Output) {
 		m.takeAccount(in)
 	case InDisown:
 		m.disown(in.ID)
+	case InMove:
+		out.Err = m.moveObject(in)
 	default:
 		panic(fmt.Sprintf("workcore: an input of the kind %d", in.Kind))
 	}
@@ -188,8 +201,8 @@ func (m *Member) takeRoster(roster []Peer, out *Output) {
 	place := slices.Index(roster, m.opts.Self)
 	if place < 0 {
 		m.over = true
-		if n := m.Counts().Open; n > 0 {
-			out.Lost = append(out.Lost, Lost{m.opts.Self, n})
+		if c := m.Counts(); c.Open+c.Objects > 0 {
+			out.Lost = append(out.Lost, Lost{m.opts.Self, c.Open, c.Objects})
 		}
 		m.dropAll(out)
 		return
@@ -219,6 +232,7 @@ func (m *Member) takeRoster(roster []Peer, out *Output) {
 // losePeer takes back what a peer had, and drops what is of its account.
 func (m *Member) losePeer(p *peer, out *Output) {
 	m.accounts.lose(p.String())
+	m.loseHome(p.Peer)
 	here := 0
 	for i := range m.slots {
 		if s := &m.slots[i]; s.runs() && s.Account == p.Peer {
@@ -233,7 +247,7 @@ func (m *Member) losePeer(p *peer, out *Output) {
 	m.passed = slices.DeleteFunc(m.passed, func(l passed) bool { return l.account == p.Peer })
 	here += before - len(m.waiting) - len(m.records) - len(m.passed)
 	m.passed = slices.DeleteFunc(m.passed, func(l passed) bool { return l.to == p.Peer })
-	out.Lost = append(out.Lost, Lost{p.Peer, max(here, p.open)})
+	out.Lost = append(out.Lost, Lost{p.Peer, max(here, p.open), p.objects})
 }
 
 // runs reports whether a task runs in a slot, and its record may count.
@@ -274,6 +288,7 @@ func (m *Member) takeEnd(in *Input, out *Output) {
 		return
 	}
 	if m.phase++; !in.Void {
+		m.endMails()
 		m.dropAll(out)
 	}
 }
@@ -281,8 +296,9 @@ func (m *Member) takeEnd(in *Input, out *Output) {
 // takeDrain gives up what waits, and has what runs saved: what is left of it goes back to its account.
 func (m *Member) takeDrain(out *Output) {
 	m.drains, m.waiting, m.told = true, nil, clocksync.MinInstant // The accounts hear of it at once.
+	m.accounts.each(func(_ string, s *Store) { s.leaves = true })
 	for i := range m.slots {
-		if s := &m.slots[i]; s.runs() && !s.recording {
+		if s := &m.slots[i]; s.runs() && !s.recording && s.Lease.Task.Object == nil {
 			out.Yields = append(out.Yields, Part{Slot: i})
 		}
 	}
@@ -308,7 +324,7 @@ func (m *Member) takeFrame(now clocksync.Instant, i int, f *Frame, out *Output) 
 		}
 	case f.Parcel != nil:
 		m.quiet = 0 // Its account hears soon what is here of it.
-		m.takeParcel(now, f.Parcel)
+		m.takeParcel(now, p, f.Parcel, out)
 	case f.Step != nil:
 		v := m.judge(p.Peer, f.Step, out)
 		m.sendVerdict(p.Peer, v, out)
@@ -317,6 +333,10 @@ func (m *Member) takeFrame(now clocksync.Instant, i int, f *Frame, out *Output) 
 		m.takeVerdict(p.Peer, f.Verdict, out)
 	case f.Holds != nil:
 		m.takeHolds(now, i, f.Holds, out)
+	case f.Post != nil:
+		m.takePost(p.Peer, f.Post, out)
+	case f.Posted != nil:
+		m.takePosted(now, p.Peer, f.Posted)
 	}
 }
 
@@ -347,7 +367,7 @@ func (m *Member) judge(from Peer, s *Step, out *Output) Verdict {
 			m.accounts.claim(v.ID, from.String())
 		}
 		if s.Demand > 0 && m.find(s.For) >= 0 {
-			m.give(s.For, s.Demand, len(s.Record.Children), nil, out)
+			m.give(s.For, &Demand{Number: s.Demand}, len(s.Record.Children), nil, out)
 		}
 	}
 	v.Outcome = outcome
@@ -406,12 +426,18 @@ func (m *Member) answer(now clocksync.Instant, p *peer, d *Demand, out *Output) 
 			}
 		}
 	}
-	passOn := m.waiting[:max(0, min(share.Tasks-m.accounts.waiting(), len(m.waiting)))]
-	given := m.give(p.Peer, d.Number, share.Tasks, passOn, out)
-	for _, l := range passOn[:given] {
+	var passOn []Parted
+	for i := 0; i < len(m.waiting) && len(passOn) < share.Tasks-m.accounts.waiting(); i++ {
+		if l := &m.waiting[i].Lease; l.Task.Object == nil || m.drains || l.mayMove(p.Name, d.Has) {
+			passOn = append(passOn, m.waiting[i])
+		}
+	}
+	passOn = passOn[:m.give(p.Peer, d, share.Tasks, passOn, out)]
+	for _, l := range passOn {
+		m.waiting = slices.DeleteFunc(m.waiting, func(w Parted) bool { return w.id() == l.id() })
+		m.forgetObject(l.Lease.Task.ID)
 		m.passed = append(m.passed, passed{l.Account, Held{ID: l.Lease.Task.ID, On: l.Lease.On, Passed: true}, p.Peer, now.Add(m.opts.Patience), p.number})
 	}
-	m.waiting = slices.Delete(m.waiting, 0, given)
 }
 
 // takeOffer shows an offer to the strategy.
@@ -453,8 +479,8 @@ func (s *slot) mayPart() bool { return s.runs() && !s.recording && s.demand == 0
 
 // give sends at most n own tasks that wait and then leases of others, as many as a parcel holds. An
 // empty parcel refuses. It returns how many leases of others went.
-func (m *Member) give(to Peer, demand uint64, n int, others []Parted, out *Output) int {
-	parcel, bytes := &Parcel{Demand: demand}, 0
+func (m *Member) give(to Peer, d *Demand, n int, others []Parted, out *Output) int {
+	parcel, bytes := &Parcel{Demand: d.Number}, 0
 	add := func(l Parted) bool {
 		bytes += l.bytes()
 		if bytes <= MaxBytes && len(parcel.Leases) < MaxHeld {
@@ -469,7 +495,7 @@ func (m *Member) give(to Peer, demand uint64, n int, others []Parted, out *Outpu
 		if single = m.accounts.unsure(); single && len(parcel.Leases) > 0 {
 			break
 		}
-		l, ok := m.accounts.hand(holder, demand)
+		l, ok := m.accounts.hand(holder, d.Number, d.Has)
 		if !ok {
 			break
 		}
@@ -487,8 +513,15 @@ func (m *Member) give(to Peer, demand uint64, n int, others []Parted, out *Outpu
 
 // takeParcel takes what answers an open demand. Another parcel is a copy or too late: its leases
 // stay away, and their accounts put the tasks again.
-func (m *Member) takeParcel(now clocksync.Instant, p *Parcel) {
-	if !m.settleDemand(now, p.Demand, len(p.Leases) > 0) || len(p.Leases) == 0 {
+func (m *Member) takeParcel(now clocksync.Instant, from *peer, p *Parcel, out *Output) {
+	if p.Demand == 0 {
+		if p.Push > 0 && p.Push <= from.pushed || slices.ContainsFunc(p.Leases, func(l Parted) bool {
+			return l.Lease.Task.Object == nil || (p.Push == 0) != (l.Account == m.opts.Self)
+		}) {
+			return
+		}
+		from.pushed = max(from.pushed, p.Push)
+	} else if !m.settleDemand(now, p.Demand, len(p.Leases) > 0) || len(p.Leases) == 0 {
 		return
 	}
 	here := map[leaseID]bool{} // What is here already. A parcel may hold some thousand leases.
@@ -505,6 +538,9 @@ func (m *Member) takeParcel(now clocksync.Instant, p *Parcel) {
 	}
 	for _, l := range p.Leases {
 		if m.drains && l.Account != m.opts.Self {
+			if p.Push > 0 {
+				m.send(l.Account, Frame{Parcel: &Parcel{Leases: []Parted{l}}}, out)
+			}
 			continue // Its account does not find it here, and puts it again.
 		}
 		id, on := l.Lease.Task.ID, l.Lease.On
@@ -551,6 +587,9 @@ func (m *Member) takeVerdict(account Peer, v *Verdict, out *Output) {
 		return p.is(account, v.ID, v.On) && (!v.Failed || p.step.Record.Fate == Failed && p.step.Try == v.Try)
 	})
 	returned := at >= 0 && m.records[at].slot < 0
+	if returned && v.Outcome == Counted && m.records[at].step.Record.Served > 0 {
+		m.noteObject(v.ID)
+	}
 	switch {
 	case at == 0:
 		m.records[0] = nil
@@ -591,7 +630,7 @@ func (m *Member) takeHolds(now clocksync.Instant, i int, h *Holds, out *Output) 
 		m.number++
 		m.sendHoldsTo(i, m.loadNow(), out)
 	}
-	p.number, p.open = h.Number, h.Open
+	p.number, p.open, p.objects = h.Number, h.Open, h.Objects
 	if p.place >= 0 {
 		n := &m.view.Neighbours[p.place]
 		n.Load, n.Told, n.Silent = h.Load, now, false
@@ -622,7 +661,7 @@ func (m *Member) takeStep(now clocksync.Instant, in *Input, out *Output) {
 	if s.demand > 0 && len(step.Record.Children) > 0 {
 		step.For, step.Demand = s.asker, s.demand
 	}
-	if err := step.check(); err != nil || (step.Record.Fate == Kept) != (in.Kind == InYield) {
+	if err := step.check(); err != nil || (step.Record.Fate == Kept) != (in.Kind == InYield) && (s.Lease.Task.Object == nil || in.Kind == InYield) {
 		if out.Err = err; err == nil {
 			out.Err = fmt.Errorf("record of task %q: it is %v: a yield keeps its task, and a function that returns does not", step.Record.ID, step.Record.Fate)
 		}
@@ -633,7 +672,7 @@ func (m *Member) takeStep(now clocksync.Instant, in *Input, out *Output) {
 		step.Keys, step.Demand = nil, 0
 	}
 	if s.demand > 0 && step.Demand == 0 && m.find(s.asker) >= 0 {
-		m.give(s.asker, s.demand, 0, nil, out)
+		m.give(s.asker, &Demand{Number: s.demand}, 0, nil, out)
 	}
 	if in.Kind == InDone {
 		m.view.Done++
@@ -647,6 +686,9 @@ func (m *Member) takeStep(now clocksync.Instant, in *Input, out *Output) {
 	}
 	if account == m.opts.Self {
 		v := m.judge(account, &step, out)
+		if v.Outcome == Counted && step.Record.Served > 0 {
+			m.noteObject(v.ID)
+		}
 		m.takeVerdict(account, &v, out)
 		return
 	}
@@ -680,12 +722,13 @@ func (m *Member) startTasks(out *Output) {
 			m.waiting = m.waiting[1:]
 		case own:
 			m.slots[i].Account = m.opts.Self
-			m.slots[i].Lease, _ = m.accounts.hand(m.holder, 0)
+			m.slots[i].Lease, _ = m.accounts.hand(m.holder, 0, nil)
 		default:
 			return
 		}
 		m.slots[i].taken = true
-		run := Run{i, m.slots[i].Lease.Task, m.slots[i].Account}
+		l := &m.slots[i].Lease
+		run := Run{i, l.Task, m.slots[i].Account, l.Inbox, l.Pinned, l.On}
 		_, run.Task.ID = splitID(run.Task.ID)
 		out.Runs = append(out.Runs, run)
 	}
@@ -737,7 +780,7 @@ func (m *Member) sendDemands(now clocksync.Instant, out *Output) {
 		m.demand++
 		m.peers[i].demand, m.peers[i].offers, m.peers[i].deadline = m.demand, d.Offer, now.Add(m.opts.Patience)
 		m.view.Neighbours[m.peers[i].place].Pending = true
-		m.send(m.peers[i].Peer, Frame{Demand: &Demand{m.demand, room, d.Offer}}, out)
+		m.send(m.peers[i].Peer, Frame{Demand: &Demand{m.demand, room, m.has, d.Offer}}, out)
 	}
 }
 
@@ -769,7 +812,7 @@ func (m *Member) sendHolds(now clocksync.Instant, out *Output) {
 }
 
 func (m *Member) sendHoldsTo(i int, load float64, out *Output) {
-	out.holds = append(out.holds, Holds{m.number, m.settledDemand(), load, m.Counts().Open, m.heldOf(m.peers[i].Peer)})
+	out.holds = append(out.holds, Holds{m.number, m.settledDemand(), load, m.Counts().Open, m.Counts().Objects, m.heldOf(m.peers[i].Peer)})
 	m.send(m.peers[i].Peer, Frame{Holds: &out.holds[len(out.holds)-1]}, out)
 }
 
@@ -865,7 +908,7 @@ func (m *Member) Counts() Counts { return m.accounts.counts() }
 func (m *Member) tell() Told {
 	c := m.Counts()
 	t := Told{
-		Settled: m.settled, Phase: m.phase, Queued: m.accounts.waiting() + len(m.waiting), Open: c.Open, Blocked: c.Blocked, Missing: c.Missing,
+		Settled: m.settled, Phase: m.phase, Queued: m.accounts.waiting() + len(m.waiting), Open: c.Open, Blocked: c.Blocked, Missing: c.Missing, Objects: c.Objects,
 		Moved: m.moved, Given: m.accounts.own.given, Redone: m.accounts.own.redone, Drained: m.drains,
 	}
 	for i := range m.slots {
@@ -892,6 +935,7 @@ func (m *Member) wake() clocksync.Instant {
 	if len(m.records) > 0 {
 		at = min(at, m.records[0].again)
 	}
+	at = min(at, m.nextMail())
 	for i := range m.peers {
 		if m.peers[i].demand > 0 {
 			at = min(at, m.peers[i].deadline)

@@ -104,7 +104,7 @@ func TestOver(t *testing.T) {
 	m, out := alone(t, 1, ann, bob)
 	m.Step(1, put("a"), out)
 	m.Step(2, &Input{Kind: InRoster, Roster: []Peer{bob, {"ann", 2}}}, out)
-	if !out.Over || len(out.Lost) != 1 || out.Lost[0] != (Lost{ann, 1}) || len(out.Stops) != 1 || out.Wake != clocksync.MaxInstant {
+	if !out.Over || len(out.Lost) != 1 || out.Lost[0] != (Lost{ann, 1, 0}) || len(out.Stops) != 1 || out.Wake != clocksync.MaxInstant {
 		t.Errorf("%+v", out)
 	}
 	if m.Step(3, put("b"), out); !out.Over || len(out.Runs)+len(out.Stops)+len(out.Lost) > 0 {

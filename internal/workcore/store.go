@@ -18,6 +18,7 @@ type Limits struct {
 	Retry  int // runs of a task that returns an error; default 3
 	Losses int // holders that may die while they run a task; default 3
 	Open   int // open tasks, beyond which Put is refused; 0: no limit
+	Batch  int // messages that an object serves before it is saved; default 10
 }
 
 // Lease is a task in the hands of a holder. It moves with the task: whoever has it may record.
@@ -26,6 +27,9 @@ type Lease struct {
 	On   uint64  // what its next record builds on
 	Key  float64 // smaller keys run first
 	Try  int     // how many runs since On have returned an error
+	// Inbox are the messages that the object Task is to serve now, in their order.
+	Inbox  []Message
+	Pinned bool // the object does not move
 }
 
 // Result is what a counted record has found.
@@ -48,15 +52,18 @@ type Store struct {
 	held    map[string][]*open // by holder, in no order
 	results []Result
 	puts    uint64
-	given   uint64 // how often a task came to a holder that it was not with before
-	self    string // the holder that is not counted
-	redone  uint64 // tasks that a holder was running, or may have begun, when it was lost
-	logs    bool   // what changes the account goes to log
-	log     []byte // entries, each behind its length
-	scratch []byte // of note
-	ended   bool   // log has the end of a phase
-	owned   bool   // the last entry of an owner says that it has the account
-	careful bool   // an owner has died in this phase: a task may have killed it
+	given   uint64  // how often a task came to a holder that it was not with before
+	self    string  // the holder that is not counted
+	redone  uint64  // tasks that a holder was running, or may have begun, when it was lost
+	logs    bool    // what changes the account goes to log
+	log     []byte  // entries, each behind its length
+	scratch []byte  // of note
+	ended   bool    // log has the end of a phase
+	owned   bool    // the last entry of an owner says that it has the account
+	careful bool    // an owner has died in this phase: a task may have killed it
+	batch   int     // messages of one lease of an object
+	leaves  bool    // this member drains: every object may move
+	pushes  []*open // objects with messages whose place is another member
 }
 
 // leased is who has an open task.
@@ -74,12 +81,15 @@ type leased struct {
 	demand uint64 // of the holder, which the parcel with the task answers; 0: the holder has told that it has it
 	place  int    // in a part of the queue, or among what its holder holds; -1: in neither
 	late   bool   // its place is in the heap of the queue
+	at     string // of an object: the holder where it is; empty: nowhere
+	handed bool   // of an object: somebody has had a lease of it as it is now
+	moves  string // of an object: the holder where it is to be once its record counts; empty: where it ran
 }
 
 // NewStore returns an empty store.
 func NewStore(limits Limits) *Store {
 	limits.Retry, limits.Losses = cmp.Or(limits.Retry, 3), cmp.Or(limits.Losses, 3)
-	return &Store{account: NewAccount(), limits: limits, held: map[string][]*open{}}
+	return &Store{account: NewAccount(), limits: limits, held: map[string][]*open{}, batch: cmp.Or(limits.Batch, 10)}
 }
 
 // Account is the account of the store, to be read.
@@ -123,7 +133,7 @@ func (s *Store) admit(keys []float64) {
 		}
 	}
 	for _, o := range s.account.ready {
-		s.waiting.push(o)
+		s.rouse(o)
 	}
 }
 
@@ -156,19 +166,40 @@ func (s *Store) Next() (key float64, ok bool) {
 // Hand leases the task that waits with the smallest key to a holder, in answer to its demand of a number;
 // 0: no parcel can be lost on the way. It returns false if none waits.
 func (s *Store) Hand(holder string, demand uint64) (l Lease, ok bool) {
-	if s.waiting.len() == 0 {
+	return s.handTo(holder, demand, nil)
+}
+
+// handTo is Hand for a holder that has objects.
+func (s *Store) handTo(holder string, demand uint64, has []string) (l Lease, ok bool) {
+	o := s.firstFor(holder, has)
+	if o == nil {
 		return Lease{}, false
 	}
-	o := s.waiting.first()
+	return s.handOut(o, holder, demand), true
+}
+
+func (s *Store) handOut(o *open, holder string, demand uint64) (l Lease) {
+	if o.box != nil {
+		s.fence(o)
+	}
 	s.give(o, holder, false)
 	o.lease.demand, o.lease.alone = demand, o.lease.unsure && demand > 0
 	if s.logs && holder == s.self && !o.lease.began {
 		o.lease.began = true
 		s.note(&entry{kind: entryBegan, seq: s.account.Seq(), record: Record{ID: o.task.ID}})
 	}
-	l = Lease{o.task, o.last, o.lease.key, o.lease.failed}
+	return s.leaseOf(o)
+}
+
+func (s *Store) leaseOf(o *open) Lease {
+	l := Lease{Task: o.task, On: o.last, Key: o.lease.key, Try: o.lease.failed}
 	l.Task.After, l.Task.Part = nil, false // They concern the account alone.
-	return l, true
+	if o.box != nil {
+		if l.Inbox, l.Pinned = s.inboxOf(o), o.box.pinned; l.Inbox[0].makes(&o.task) {
+			l.Task.Body = nil
+		}
+	}
+	return l
 }
 
 // Record takes a record from whoever has the lease. Keys are those of the children, in their order.
@@ -192,7 +223,16 @@ func (s *Store) write(seq uint64, r *Record, keys []float64) Outcome {
 	if s.logs {
 		s.note(&entry{kind: entryStep, seq: seq, record: *r, keys: keys})
 	}
-	s.results = append(s.results, Result{r.ID, o.task.Func, s.account.Seq(), r.Fate, r.Result, r.Error})
+	switch {
+	case o.box != nil:
+		for _, f := range s.account.failures { // Of messages that it could not serve, and its own.
+			s.results = append(s.results, Result{f.message.ID, f.message.Func, s.account.Seq(), f.fate, nil, f.why})
+		}
+		s.give(o, "", false)
+		o.lease.handed = false
+	case o.task.For == "" || r.Fate > Done:
+		s.results = append(s.results, Result{r.ID, o.task.Func, s.account.Seq(), r.Fate, r.Result, r.Error})
+	}
 	if l := &o.lease; r.Fate != Kept {
 		s.give(o, "", false)
 	} else {
@@ -246,7 +286,7 @@ func (s *Store) Fail(id string, on uint64, try int, why string) bool {
 		s.back(o)
 		return true
 	}
-	s.end(o, Failed, cut(why))
+	s.giveUp(o, Failed, cut(why))
 	return true
 }
 
@@ -264,6 +304,7 @@ func (s *Store) Cancel(id, why string) bool {
 // Return lets a lease wait again that its holder has sent back.
 func (s *Store) Return(id string, on uint64) {
 	if o := s.current(id, on); o != nil && o.lease.holder != "" {
+		o.lease.at = ""
 		s.back(o)
 	}
 }
@@ -288,6 +329,7 @@ func (s *Store) Lose(holder string) int {
 		}
 	}
 	delete(s.held, holder)
+	s.vacate(holder)
 	return n
 }
 
@@ -296,7 +338,7 @@ func (s *Store) poison(o *open, last string) bool {
 	if o.lease.losses < s.limits.Losses {
 		return false
 	}
-	s.end(o, Poisoned, fmt.Sprintf("%d members died while they ran it, %s the last", o.lease.losses, last))
+	s.giveUp(o, Poisoned, fmt.Sprintf("%d members died while they ran it, %s the last", o.lease.losses, last))
 	return true
 }
 
@@ -328,12 +370,16 @@ func (s *Store) Hold(holder string, list []Held, settled uint64) (void []int) {
 			continue
 		}
 		has[h.ID] = true
+		if o.lease.demand == pushed {
+			o.lease.demand = 0
+		}
 		if !h.Passed {
 			s.give(o, holder, h.Runs)
 		}
 	}
 	for _, o := range s.of(holder) {
 		if !has[o.task.ID] && o.lease.demand <= settled {
+			o.lease.at = ""
 			s.back(o)
 		}
 	}
@@ -344,6 +390,15 @@ func (s *Store) Hold(holder string, list []Held, settled uint64) (void []int) {
 func (s *Store) claim(id, holder string) {
 	switch o := s.account.find(id); {
 	case o == nil:
+	case o.box != nil: // It is saved, and its place is where it ran.
+		if o.lease.holder == "" && o.lease.at != holder {
+			s.give(o, "", false)
+		}
+		if o.lease.at = holder; o.lease.moves != "" && !o.box.pinned {
+			o.lease.at = o.lease.moves
+		}
+		o.lease.moves = ""
+		s.rouse(o)
 	case o.lease.holder == holder:
 		o.lease.runs = true // What it told before the parcel arrived may still be under way.
 	default:
@@ -365,6 +420,7 @@ func (s *Store) End() bool {
 		return false
 	}
 	s.note(&entry{kind: entryEnd, seq: s.account.Seq()})
+	s.noteObjects()
 	s.ended, s.careful = true, false
 	return true
 }
@@ -388,7 +444,7 @@ func (s *Store) of(holder string) []*open {
 func (s *Store) back(o *open) {
 	o.lease.began = false
 	s.give(o, "", false)
-	s.waiting.push(o)
+	s.rouse(o)
 }
 
 // end records that a task is over without a result.

@@ -15,6 +15,9 @@ const (
 	MaxChildren = 1024     // tasks that one record puts
 	MaxAfter    = 64       // tasks that a task runs after
 	MaxError    = 1 << 10  // bytes of an error; a longer one is cut
+	MaxState    = 32 << 10 // bytes of the state of an object
+	MaxMessage  = 16 << 10 // bytes of the body of a message to an object
+	MaxNear     = 16       // neighbours of an object, and members that it may be at
 )
 
 // Task is work to be done once.
@@ -29,6 +32,10 @@ type Task struct {
 	// Part marks a child that was split off the task whose record puts it: tasks that run after that task
 	// also run after its parts.
 	Part bool `json:"part,omitempty"`
+	// For makes it a message to the object of that ID, or to one of a group: [GroupOf].
+	For string `json:"for,omitempty"`
+	// Object makes it an object: it is there until it ends, and runs when it has messages.
+	Object *Object `json:"object,omitempty"`
 }
 
 // Check returns an error if the task may not be put.
@@ -51,6 +58,9 @@ func (t *Task) Check() error {
 	case t.Part && len(t.After) > 0:
 		return fmt.Errorf("task %q: it is a part of another task and runs after %d tasks: a part waits for no task", t.ID, len(t.After))
 	}
+	if err := t.checkObject(); err != nil {
+		return err
+	}
 	for _, id := range t.After {
 		switch {
 		case id == "" || len(id) > MaxID:
@@ -64,7 +74,7 @@ func (t *Task) Check() error {
 
 // same reports whether two puts are of one task.
 func (t *Task) same(u *Task) bool {
-	return t.ID == u.ID && t.Func == u.Func && t.Weight == u.Weight && bytes.Equal(t.Body, u.Body) && slices.Equal(t.After, u.After)
+	return t.ID == u.ID && t.Func == u.Func && t.Weight == u.Weight && bytes.Equal(t.Body, u.Body) && slices.Equal(t.After, u.After) && t.For == u.For && t.Object.same(u.Object)
 }
 
 // Fate says what a record leaves of its task.
@@ -96,7 +106,9 @@ type Record struct {
 	Result   []byte `json:"result,omitempty"`   // what was found since On
 	Rest     []byte `json:"rest,omitempty"`     // what is left to do, if the fate is Kept
 	Children []Task `json:"children,omitempty"` // what it puts: all of them, or none if it does not count
-	Error    string `json:"error,omitempty"`    // why it is Failed or Poisoned
+	Error    string `json:"error,omitempty"`    // why it is Failed or Poisoned, or why the message is that an object could not serve
+	Served   int    `json:"served,omitempty"`   // of an object: how many of its messages are over
+	Pinned   bool   `json:"pinned,omitempty"`   // of an object: it does not move from here on
 }
 
 // Check returns an error if the record may not be written.
@@ -114,6 +126,8 @@ func (r *Record) Check() error {
 		return fmt.Errorf("record of task %q: it is %v and has a rest", r.ID, r.Fate)
 	case r.Fate > Done && len(r.Children) > 0:
 		return fmt.Errorf("record of task %q: it is %v and puts %d tasks: what a failed run puts does not count", r.ID, r.Fate, len(r.Children))
+	case r.Served < 0 || r.Served > MaxServed:
+		return fmt.Errorf("record of task %q: %d messages are over: 0 to %d are allowed", r.ID, r.Served, MaxServed)
 	case len(r.Children) > MaxChildren:
 		return fmt.Errorf("record of task %q: it puts %d tasks, and at most %d are allowed: record more often", r.ID, len(r.Children), MaxChildren)
 	}

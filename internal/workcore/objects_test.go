@@ -1,0 +1,544 @@
+package workcore
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gopegasus/pegasus/balance/local"
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/testcount"
+)
+
+// state is that of an object of a world: the messages that it has served, and how many it has sent.
+type state struct {
+	Log  []letter
+	Sent map[string]int
+}
+
+// letter is the body of a message.
+type letter struct {
+	From   string // a life of a program, or an object
+	N      int    // counts for each object that From sends to
+	Hops   int    // that follow
+	Effect string // bad: it fails
+}
+
+// host is a process of a world of objects.
+type host struct {
+	peer                        Peer
+	machine                     *Member
+	out                         Output
+	runs                        []*turn
+	asleep, cut, heard, orderAt clocksync.Instant
+	orders                      []func(*host)
+	dead                        bool
+	sent                        map[string]int
+	left                        int // messages that its program is yet to send
+	writes                      []Append
+	told                        Told
+	lost                        int // objects
+}
+
+// turn is a run of an object.
+type turn struct {
+	Run
+	until   clocksync.Instant
+	stopped bool
+}
+
+// town is a world of objects. The judge looks at states and runs alone.
+type town struct {
+	*rand.Rand
+	now      clocksync.Instant
+	hosts    []*host
+	roster   []Peer
+	flights  []flight
+	durable  bool
+	logs     map[string][][]byte // by account
+	owners   map[string]Peer
+	loss     float64
+	objects  []string
+	near     map[string][]string
+	fences   map[string]map[uint64]string
+	sent     map[string]int // by sender and object
+	bad      map[string]bool
+	failed   map[string]bool
+	faults   []string
+	ended    bool
+	strategy local.Config
+	bend     func(*host, *Frame) bool
+	twist    func(*host)
+	ids      int
+
+	kills, moves, served, parcels, reruns int
+}
+
+func newTown(seed uint64, durable bool) *town {
+	w := &town{
+		Rand: rand.New(rand.NewPCG(seed, 3)), durable: durable, logs: map[string][][]byte{}, owners: map[string]Peer{}, near: map[string][]string{},
+		fences: map[string]map[uint64]string{}, sent: map[string]int{}, bad: map[string]bool{}, failed: map[string]bool{},
+		bend: func(*host, *Frame) bool { return true }, twist: func(*host) {},
+	}
+	w.loss = []float64{0, 0.02, 0.2}[w.IntN(3)]
+	w.strategy = []local.Config{{}, {Kind: local.Chunk}, {Share: 1, Again: 20 * time.Millisecond}, {Kind: local.Sender}}[w.IntN(4)]
+	return w
+}
+
+func (w *town) fault(format string, args ...any) {
+	if len(w.faults) < 20 {
+		w.faults = append(w.faults, fmt.Sprintf("%v: ", w.now.Sub(0))+fmt.Sprintf(format, args...))
+	}
+}
+
+// begin begins a life of a host.
+func (w *town) begin(h *host, name string, life uint64) {
+	strategy, err := local.New(w.strategy)
+	if err != nil {
+		panic(err)
+	}
+	slots := 1 + w.IntN(2)
+	*h = host{peer: Peer{name, life}, runs: make([]*turn, slots), heard: w.now, sent: map[string]int{}, left: w.IntN(60)}
+	o := Options{Self: h.peer, Slots: slots, Strategy: strategy, Limits: Limits{Losses: 1 << 30, Batch: 1 + w.IntN(5)}}
+	if w.durable {
+		o.Account = w.own(name, h.peer)
+	}
+	h.machine = NewMember(o)
+	w.roster = append(w.roster, h.peer)
+	w.newRoster()
+}
+
+// own makes a life the owner of an account.
+func (w *town) own(name string, owner Peer) *Store {
+	r := NewRecovery(Limits{Losses: 1 << 30})
+	for _, b := range w.logs[name] {
+		if _, err := r.Take(b); err != nil {
+			w.fault("log of %s: %v", name, err)
+		}
+	}
+	s := r.Own(owner, false)
+	w.owners[name] = owner
+	w.logs[name] = append(w.logs[name], (&Batch{Owner: owner, Number: 1, Phase: 1, Entries: s.TakeLog()}).Append(nil))
+	return s
+}
+
+func (w *town) newRoster() {
+	slices.SortFunc(w.roster, func(a, b Peer) int { return strings.Compare(a.Name, b.Name) })
+	roster := slices.Clone(w.roster)
+	for _, h := range w.hosts {
+		if !h.dead {
+			h.orders = append(h.orders, func(h *host) {
+				w.step(h, &Input{Kind: InRoster, Roster: roster})
+				for _, name := range slices.Sorted(maps.Keys(w.owners)) {
+					owner := w.owners[name]
+					if len(roster) > 0 && roster[0] == h.peer && !slices.Contains(w.roster, owner) && !slices.ContainsFunc(roster, func(p Peer) bool { return p.Name == name }) && h.machine.accounts.find(name) < 0 {
+						w.step(h, &Input{Kind: InAdopt, ID: name, Account: w.own(name, h.peer)})
+					}
+				}
+			})
+			h.orderAt = w.now.Add(time.Duration(w.IntN(100)) * time.Millisecond)
+		}
+	}
+}
+
+func (w *town) step(h *host, in *Input) {
+	h.machine.Step(w.now, in, &h.out)
+	w.twist(h)
+	h.told = h.out.Told
+	if h.out.Err != nil {
+		w.fault("%v: %v", h.peer, h.out.Err)
+	}
+	h.writes = append(h.writes, h.out.Log...)
+	for done := false; !done; {
+		out, runs := h.out, slices.Clone(h.out.Runs)
+		for _, f := range out.Frames {
+			w.send(h, f)
+		}
+		for _, i := range out.Stops {
+			if h.runs[i] != nil {
+				h.runs[i].stopped = true
+			}
+		}
+		for _, r := range out.Results {
+			w.judgeFailure(&r)
+		}
+		for _, l := range out.Lost {
+			h.lost += l.Objects
+		}
+		if out.Over {
+			w.begin(h, h.peer.Name, h.peer.Life+1)
+			return
+		}
+		for _, r := range runs {
+			w.judgeRun(h, &r)
+			h.runs[r.Slot] = &turn{Run: r, until: w.now.Add(time.Duration(w.IntN(40)) * time.Millisecond)}
+		}
+		done = !h.machine.Release(&h.out)
+	}
+}
+
+// judgeRun: nobody runs an object twice at one fence, and fences rise.
+func (w *town) judgeRun(h *host, r *Run) {
+	id := r.Task.ID
+	if w.fences[id] == nil {
+		w.fences[id] = map[uint64]string{}
+	}
+	if before := w.fences[id][r.Fence]; before != "" {
+		w.fault("%v: object %s of %v runs with the fence %d, as before at %s", h.peer, id, r.Account, r.Fence, before)
+	}
+	w.fences[id][r.Fence] = fmt.Sprintf("%v, %v, of %v", h.peer, w.now.Sub(0), r.Account)
+}
+
+func (w *town) judgeFailure(r *Result) {
+	if w.failed[r.ID] && !w.durable || !w.bad[r.ID] { // Another life reads it again.
+		w.fault("message %s has failed, and should not, or twice: %s", r.ID, r.Error)
+	}
+	w.failed[r.ID] = true
+}
+
+// send puts a copy of a frame on its way, or two, or none.
+func (w *town) send(h *host, f Frame) {
+	if err := f.Check(); err != nil {
+		w.fault("a frame that may not be sent: %v", err)
+	}
+	if f = f.Kept(); !w.bend(h, &f) {
+		return
+	}
+	if read, err := new(Reader).Read(f.Append(nil)); err != nil {
+		w.fault("%v", err)
+	} else {
+		f = read.Kept()
+	}
+	if f.Parcel != nil && len(f.Parcel.Leases) > 0 {
+		w.parcels++
+	}
+	for copies := 1; copies > 0; copies-- {
+		if w.Float64() < w.loss {
+			continue
+		}
+		delay := time.Duration(w.IntN(30)) * time.Millisecond
+		if w.loss > 0 && w.IntN(20) == 0 {
+			delay = time.Duration(w.IntN(4000)) * time.Millisecond
+		}
+		if w.loss > 0 && w.IntN(10) == 0 && copies == 1 {
+			copies++
+		}
+		w.flights = append(w.flights, flight{w.now.Add(delay), f})
+	}
+}
+
+// serve is the function of an object.
+func (w *town) serve(h *host, slot int) {
+	t := h.runs[slot]
+	h.runs[slot] = nil
+	step := Step{Record: Record{Fate: Kept, Pinned: w.IntN(10) == 0}}
+	var s state
+	if len(t.Task.Body) > 0 {
+		if err := json.Unmarshal(t.Task.Body, &s); err != nil {
+			w.fault("%s: %v", t.Task.ID, err)
+		}
+	}
+	for _, m := range t.Inbox[:1+w.IntN(len(t.Inbox))] {
+		var l letter
+		if m.Func == "new" {
+			s.Sent = map[string]int{}
+		} else if err := json.Unmarshal(m.Body, &l); err != nil {
+			w.fault("%s: %v", m.ID, err)
+		} else {
+			s.Log = append(s.Log, l)
+		}
+		if l.Effect == "bad" {
+			w.step(h, &Input{Kind: InDone, Slot: slot, Step: &Step{Record: Record{Fate: Failed, Error: "no luck"}}})
+			return
+		}
+		if step.Record.Served++; l.Hops > 0 {
+			to := w.objects[w.IntN(len(w.objects))]
+			child := w.message(t.Task.ID, to, s.Sent[to]+1, l.Hops-1)
+			step.Record.Children = append(step.Record.Children, child)
+			if s.Sent[to]++; w.bad[child.ID] {
+				s.Sent[to]--
+			}
+		}
+	}
+	step.Record.Rest, _ = json.Marshal(s)
+	w.step(h, &Input{Kind: InDone, Slot: slot, Step: &step})
+}
+
+func (w *town) message(from, to string, n, hops int) Task {
+	l := letter{From: from, N: n, Hops: hops}
+	w.ids++
+	t := Task{ID: fmt.Sprint("m", w.ids), Func: "take", For: to}
+	if w.IntN(60) == 0 {
+		w.bad[t.ID], l.Effect = true, "bad"
+	}
+	t.Body, _ = json.Marshal(l)
+	return t
+}
+
+// program sends messages.
+func (w *town) program(h *host) {
+	switch {
+	case h.left > 0 && w.IntN(2) == 0:
+		h.left--
+		to := w.objects[w.IntN(len(w.objects))]
+		if w.IntN(3) == 0 {
+			to = w.objects[0]
+		}
+		t := w.message(h.peer.String(), to, h.sent[to]+1, w.IntN(4))
+		if w.bad[t.ID] {
+			h.sent[to]--
+		}
+		h.sent[to]++
+		w.step(h, &Input{Kind: InPut, Task: &t, Key: float64(w.IntN(3))})
+	case h.left == 0 && !h.told.Settled:
+		w.step(h, &Input{Kind: InSettled, Settled: true})
+	case w.IntN(100) == 0 && len(w.roster) > 1:
+		id := w.objects[w.IntN(len(w.objects))]
+		if o := h.machine.accounts.own.account.objects[id]; o != nil && !o.box.pinned {
+			to := w.roster[w.IntN(len(w.roster))].Name
+			if to == h.peer.Name || slices.ContainsFunc(h.machine.peers, func(p peer) bool { return p.Name == to }) {
+				w.moves++
+				w.step(h, &Input{Kind: InMove, ID: id, To: to})
+			}
+		}
+	default:
+	}
+}
+
+func (w *town) trouble() {
+	h := w.hosts[w.IntN(len(w.hosts))]
+	switch dice := w.IntN(300); {
+	case h.dead:
+	case dice < 2 && (w.durable || h != w.hosts[0]): // With it all objects would die.
+		h.dead = true
+		w.kills++
+	case dice < 4 && (w.durable || h != w.hosts[0]):
+		h.asleep = w.now.Add(time.Duration(w.IntN(2500)) * time.Millisecond)
+	case dice < 6 && (w.durable || h != w.hosts[0]):
+		h.cut = w.now.Add(time.Duration(w.IntN(2500)) * time.Millisecond)
+	case dice < 7 && h != w.hosts[0]:
+		w.step(h, &Input{Kind: InDrain})
+	default:
+	}
+}
+
+func (w *town) pulse() {
+	w.now = w.now.Add(pulse)
+	var due []flight
+	w.flights = slices.DeleteFunc(w.flights, func(f flight) bool {
+		if f.at <= w.now {
+			due = append(due, f)
+		}
+		return f.at <= w.now
+	})
+	for _, f := range due {
+		at := slices.IndexFunc(w.hosts, func(h *host) bool { return h.peer == f.frame.To && !h.dead })
+		from := slices.IndexFunc(w.hosts, func(h *host) bool { return h.peer == f.frame.From && !h.dead })
+		switch {
+		case at < 0 || w.hosts[at].cut > w.now || from >= 0 && w.hosts[from].cut > w.now:
+		case w.hosts[at].asleep > w.now:
+			w.flights = append(w.flights, flight{w.hosts[at].asleep, f.frame})
+		default:
+			w.step(w.hosts[at], &Input{Kind: InFrame, Frame: &f.frame})
+		}
+	}
+	for _, h := range w.hosts {
+		if h.dead || h.asleep > w.now {
+			continue
+		}
+		for len(h.orders) > 0 && h.orderAt <= w.now && h.cut <= w.now {
+			do := h.orders[0]
+			h.orders = h.orders[1:]
+			do(h)
+		}
+		w.write(h)
+		if h.out.Wake <= w.now {
+			w.step(h, &Input{Kind: InTick})
+		}
+		for i := range h.runs {
+			if t := h.runs[i]; i < len(h.runs) && t != nil && t.until <= w.now {
+				w.serve(h, i)
+			}
+		}
+		if !w.ended {
+			w.program(h)
+		}
+	}
+	w.synchronizer()
+}
+
+// write appends to the logs, if this host is their owner.
+func (w *town) write(h *host) {
+	if len(h.writes) == 0 || w.IntN(3) == 0 || h.cut > w.now {
+		return
+	}
+	list := h.writes
+	h.writes = nil
+	life := h.peer
+	for _, a := range list {
+		if h.peer != life {
+			return
+		}
+		if w.owners[a.Account] != h.peer {
+			if a.Account != h.peer.Name { // Else it will hear that it is out.
+				w.step(h, &Input{Kind: InDisown, ID: a.Account})
+			}
+			continue
+		}
+		b := Batch{Owner: h.peer, Number: a.Ticket, Phase: a.Phase, Open: a.Open, Objects: a.Objects, Entries: a.Entries}
+		w.logs[a.Account] = append(w.logs[a.Account], b.Append(nil))
+		w.step(h, &Input{Kind: InDurable, ID: a.Account, Ticket: a.Ticket})
+	}
+}
+
+// synchronizer drops who is not heard of, lets the dead come back, and declares the end.
+func (w *town) synchronizer() {
+	for _, h := range w.hosts {
+		if !h.dead && h.asleep <= w.now && h.cut <= w.now {
+			h.heard = w.now
+		}
+		if i := slices.Index(w.roster, h.peer); i >= 0 && w.now.Sub(h.heard) > quiet {
+			w.roster = slices.Delete(w.roster, i, i+1)
+			w.newRoster()
+		} else if i < 0 && h.dead && w.IntN(50) == 0 {
+			w.begin(h, h.peer.Name, h.peer.Life+1)
+		}
+	}
+	if len(w.roster) == 0 || w.ended {
+		return
+	}
+	for _, p := range w.roster {
+		i := slices.IndexFunc(w.hosts, func(h *host) bool { return h.peer == p && !h.dead })
+		if i < 0 || !w.hosts[i].told.Idle || !w.hosts[i].told.Settled || w.hosts[i].left > 0 || len(w.hosts[i].orders) > 0 {
+			return
+		}
+	}
+	if w.durable { // As a look into the logs finds.
+		for name, owner := range w.owners {
+			if !slices.Contains(w.roster, owner) || w.open(name) > 0 {
+				return
+			}
+		}
+	}
+	w.ended = true
+}
+
+func (w *town) open(name string) int {
+	for _, h := range w.hosts {
+		if h.peer == w.owners[name] {
+			s := h.machine.accounts.own
+			if i := h.machine.accounts.find(name); i >= 0 {
+				s = h.machine.accounts.taken[i].store
+			}
+			return s.account.counts.Open
+		}
+	}
+	return 1
+}
+
+// judge: each object has served the messages of each sender in their order, none twice and none left out.
+func (w *town) judge() {
+	sent := map[string]int{}
+	for _, h := range w.hosts {
+		if h.dead || !slices.Contains(w.roster, h.peer) {
+			continue
+		}
+		for to, n := range h.sent {
+			sent[h.peer.String()+" "+to] = n
+		}
+	}
+	states := map[string]*state{}
+	for _, h := range w.hosts {
+		h.machine.accounts.each(func(name string, s *Store) {
+			if w.durable && w.owners[cmp.Or(name, h.peer.Name)] != h.peer {
+				return // Of a process that has it no more.
+			}
+			for id, o := range s.account.objects {
+				if states[id] = new(state); json.Unmarshal(o.task.Body, states[id]) != nil {
+					w.fault("object %s has the state %q", id, o.task.Body)
+				}
+			}
+		})
+	}
+	for id, s := range states {
+		last := map[string]int{}
+		for _, l := range s.Log {
+			w.served++
+			if last[l.From]++; l.N != last[l.From] {
+				w.fault("object %s has served message %d of %s after %d", id, l.N, l.From, last[l.From]-1)
+			}
+		}
+		for from, n := range sent {
+			if who, to, _ := strings.Cut(from, " "); to == id && last[who] != n {
+				w.fault("object %s has served %d of %d messages of %s", id, last[who], n, who)
+			}
+		}
+	}
+	if len(states) != len(w.objects) {
+		w.fault("%d of %d objects are there", len(states), len(w.objects))
+	}
+}
+
+func (w *town) live() {
+	for i := range 2 + w.IntN(4) {
+		w.hosts = append(w.hosts, &host{})
+		w.begin(w.hosts[i], fmt.Sprint("n", i), 1)
+	}
+	for i := range 3 + w.IntN(8) {
+		w.objects = append(w.objects, fmt.Sprint("o", i))
+	}
+	for i, id := range w.objects {
+		h := w.hosts[0]
+		if w.durable {
+			h = w.hosts[w.IntN(len(w.hosts))]
+		}
+		t := Task{ID: id, Func: "new", Object: &Object{}}
+		if i > 0 && w.IntN(2) == 0 {
+			t.Object.Near = []string{w.objects[i-1]}
+		}
+		w.step(h, &Input{Kind: InPut, Task: &t})
+	}
+	for w.durable && slices.ContainsFunc(w.hosts, func(h *host) bool { return len(h.writes) > 0 }) {
+		for _, h := range w.hosts { // What a program was told that it is there.
+			w.write(h)
+		}
+	}
+	for w.now < clocksync.Instant(troubles) && !w.ended {
+		w.trouble()
+		w.pulse()
+	}
+	w.loss = min(w.loss, 0.02)
+	for limit := w.now.Add(patience); !w.ended && w.now < limit && len(w.faults) == 0; {
+		w.pulse()
+	}
+	if !w.ended {
+		w.fault("the phase does not end")
+		for _, h := range w.hosts {
+			w.fault("%v: %+v", h.peer, h.told)
+		}
+		return
+	}
+	w.judge()
+}
+
+// TestObjects: messages are served once, in the order of their sender, and no two holders have one fence.
+func TestObjects(t *testing.T) {
+	for _, durable := range []bool{false, true} {
+		n := testcount.Of(t, "WORK", 200)
+		kills, moves, served, parcels := 0, 0, 0, 0
+		for seed := range uint64(n) { //nolint:gosec // Above 0.
+			w := newTown(seed, durable)
+			if w.live(); len(w.faults) > 0 {
+				t.Fatalf("durable %v, seed %d: %s", durable, seed, strings.Join(w.faults, "\n"))
+			}
+			kills, moves, served, parcels = kills+w.kills, moves+w.moves, served+w.served, parcels+w.parcels
+		}
+		t.Logf("durable %v: %d worlds: %d kills, %d moves, %d messages, %d parcels", durable, n, kills, moves, served, parcels)
+	}
+}
