@@ -79,7 +79,7 @@ func openLogs(ctx context.Context, s *Space) (l *logs, own *workcore.Store, phas
 		settings.MaxBytes = int64(s.section.Log.Most) << 20
 	}
 	l = &logs{
-		space: s, limits: workcore.Limits{Retry: s.section.Retry, Losses: s.section.Losses, Open: s.section.Open},
+		space: s, limits: workcore.Limits{Retry: s.section.Retry, Losses: s.section.Losses, Open: s.section.Open, Batch: s.section.Objects.Save.Tasks},
 		writers: map[string]*writer{}, ends: make(chan struct{}, 1), orphans: make(chan struct{}, 1),
 	}
 	if l.log, err = worklog.Open(ctx, conn.NATS(), settings); err != nil {
@@ -122,7 +122,7 @@ func (l *logs) take(ctx context.Context, account string, phase uint64) (*workcor
 		}
 		store := r.Own(self)
 		for entries := store.TakeLog(); len(entries) > 0 && err == nil; {
-			b := workcore.Batch{Owner: self, Phase: phase, Open: max(1, store.Account().Counts().Open)}
+			b := workcore.Batch{Owner: self, Phase: phase, Open: max(1, store.Account().Counts().Open), Objects: store.Account().Counts().Objects}
 			if b.Entries, entries = workcore.SplitEntries(entries, workcore.MaxBatch); len(entries) == 0 {
 				b.Open = store.Account().Counts().Open
 			}
@@ -246,7 +246,7 @@ func (w *writer) compose() (batch []byte, ticket uint64, ends bool) {
 		if len(entries) > 0 && len(entries)+len(a.Entries) > workcore.MaxBatch {
 			break
 		}
-		b.Number, b.Phase, b.Open = a.Ticket, a.Phase, a.Open
+		b.Number, b.Phase, b.Open, b.Objects = a.Ticket, a.Phase, a.Open, a.Objects
 		first, rest := workcore.SplitEntries(a.Entries, workcore.MaxBatch)
 		if entries = append(entries, first...); len(rest) > 0 {
 			a.Entries, b.Open = rest, max(1, a.Open) // The rest may open tasks.
@@ -428,17 +428,17 @@ func (l *logs) decide(ctx context.Context, seq uint64, d decision, phase uint64)
 	return next, err
 }
 
-// open is how many tasks of an account are open by its log, and who wrote the last message.
-func (l *logs) open(ctx context.Context, subject string) (open int, owner workcore.Peer, err error) {
+// open is how many tasks of an account are open by its log, and how many objects it has.
+func (l *logs) open(ctx context.Context, subject string) (open, objects int, err error) {
 	seq, body, err := l.log.Last(ctx, subject)
 	if err != nil || seq == 0 {
-		return 0, owner, err
+		return 0, 0, err
 	}
 	b, err := workcore.ReadBatch(body)
 	if err != nil {
-		return 0, owner, fmt.Errorf("work: stream %s: message %d: %w", l.log.Name(), seq, err)
+		return 0, 0, fmt.Errorf("work: stream %s: message %d: %w", l.log.Name(), seq, err)
 	}
-	return b.Open, b.Owner, nil
+	return b.Open, b.Objects, nil
 }
 
 // adoptOrphans has the first of the roster take over the accounts of members that are not in the roster and have
@@ -483,11 +483,11 @@ func (l *logs) adopt(ctx context.Context) error {
 	slices.Sort(subjects)
 	for _, subject := range subjects {
 		account := strings.TrimPrefix(subject, accountPrefix)
-		open, _, err := l.open(ctx, subject)
+		open, objects, err := l.open(ctx, subject)
 		if err != nil {
 			return err
 		}
-		if open == 0 || !l.orphan(account) {
+		if open+objects == 0 || !l.orphan(account) {
 			continue
 		}
 		store, w, err := l.take(ctx, account, phase)
@@ -497,7 +497,7 @@ func (l *logs) adopt(ctx context.Context) error {
 		s.mu.Lock()
 		if s.err == nil && l.isOrphan(account) {
 			l.begin(w)
-			s.log.Info("the tasks of a member that is gone go on here", "of", account, "tasks", store.Account().Counts().Open)
+			s.log.Info("the tasks of a member that is gone go on here", "of", account, "tasks", store.Account().Counts().Open, "objects", store.Account().Counts().Objects)
 			_ = s.step(&workcore.Input{Kind: workcore.InAdopt, ID: account, Account: store}) // It is never refused.
 			s.tell(s.now)
 		}

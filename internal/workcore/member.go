@@ -287,6 +287,11 @@ func (m *Member) takeEnd(in *Input, out *Output) {
 	}
 	m.phase++
 	m.endMails()
+	for i := range m.slots {
+		if s := &m.slots[i]; s.runs() && s.Account == m.opts.Self { // The end was void, and nobody else has it.
+			m.accounts.giveBack(s.Lease.Task.ID, s.Lease.On)
+		}
+	}
 	m.dropAll(out)
 }
 
