@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -78,8 +79,8 @@ func (w *witness) log(object string) []string {
 	return w.states[object]
 }
 
-// town opens the spaces of members with functions of their own. Who is proxied comes by another address.
-func (g *liveGroup) town(w *witness, url func(string) string, names ...string) (list []*work.Space, leave func(i int)) {
+// estate opens the spaces of members with functions of their own. Who is proxied comes by another address.
+func (g *liveGroup) estate(w *witness, url func(string) string, names ...string) (list []*work.Space, leave func(i int)) {
 	g.t.Helper()
 	list = make([]*work.Space, len(names))
 	members := make([]*agent.Member, len(names))
@@ -127,7 +128,7 @@ func TestLiveObjects(t *testing.T) {
 			t.Parallel()
 			g := newLiveStore(t, store, 3)
 			w := newWitness()
-			list, _ := g.town(w, g.direct, "a", "b", "c")
+			list, _ := g.estate(w, g.direct, "a", "b", "c")
 			for i := range 6 {
 				if err := list[i%2].Create(limited(t), "tally", i, i, work.Near(i-1, i+1), work.Group("all")); err != nil {
 					t.Fatal(err)
@@ -140,7 +141,7 @@ func TestLiveObjects(t *testing.T) {
 					all.Go(func() {
 						for n := range each {
 							for i := range 6 {
-								if err := s.Send(limited(t), i, "note", note{fmt.Sprint(i), "abc"[k : k+1], "", phase*each + n}); err != nil {
+								if err := s.Send(limited(t), i, "note", note{strconv.Itoa(i), "abc"[k : k+1], "", phase*each + n}); err != nil {
 									t.Error(err)
 								}
 							}
@@ -153,7 +154,7 @@ func TestLiveObjects(t *testing.T) {
 				all.Wait()
 				for i := range 6 {
 					for _, from := range []string{"a", "b", "c"} {
-						if log := w.log(fmt.Sprint(i)); !inOrder(log, from, (phase+1)*each) {
+						if log := w.log(strconv.Itoa(i)); !inOrder(log, from, (phase+1)*each) {
 							t.Fatalf("phase %d, object %d: notes of %s: %q", phase, i, from, log)
 						}
 					}
@@ -182,7 +183,7 @@ func TestLiveObjectMoves(t *testing.T) {
 	t.Parallel()
 	g := newLive(t, live, 2)
 	w := newWitness()
-	list, _ := g.town(w, g.direct, "a", "b")
+	list, _ := g.estate(w, g.direct, "a", "b")
 	serveLive(t, list[1])
 	a := list[0]
 	send := func(id any, do string, n int) {
@@ -243,7 +244,7 @@ func TestLiveObjectFails(t *testing.T) {
 	t.Parallel()
 	g := newLive(t, live, 2)
 	w := newWitness()
-	list, _ := g.town(w, g.direct, "a", "b")
+	list, _ := g.estate(w, g.direct, "a", "b")
 	serveLive(t, list[1])
 	a := list[0]
 	for id, start := range map[string]int{"x": 0, "none": -1} {
@@ -285,7 +286,7 @@ func TestLiveObjectHolder(t *testing.T) {
 			g := newLiveStore(t, store, 2)
 			proxy := newProxy(t, g.server.URL())
 			w := newWitness()
-			list, _ := g.town(w, proxy.of("b"), "a", "b")
+			list, _ := g.estate(w, proxy.of("b"), "a", "b")
 			a, b := list[0], list[1]
 			serveLive(t, b)
 			if err := a.Create(limited(t), "tally", "x", 0); err != nil {
@@ -331,7 +332,7 @@ func TestLiveObjectCreator(t *testing.T) {
 			t.Parallel()
 			g := newLiveStore(t, store, 3)
 			w := newWitness()
-			list, leave := g.town(w, g.direct, "a", "b", "c")
+			list, leave := g.estate(w, g.direct, "a", "b", "c")
 			b := list[1]
 			if err := list[0].Create(limited(t), "tally", "x", 0); err != nil {
 				t.Fatal(err)
@@ -361,5 +362,58 @@ func TestLiveObjectCreator(t *testing.T) {
 				t.Errorf("%v, %q", err, w.log("x"))
 			}
 		})
+	}
+}
+
+// TestLiveObjectGroup: messages to a group go to all of its objects, also those that were sent before there was one.
+func TestLiveObjectGroup(t *testing.T) {
+	t.Parallel()
+	g := newLive(t, live, 2)
+	w := newWitness()
+	list, _ := g.estate(w, g.direct, "a", "b")
+	for n := range 10 {
+		if err := list[1].Send(limited(t), work.Any("all"), "note", note{"all", "b", "", n}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 3 {
+		if err := list[0].Create(limited(t), "tally", i, 0, work.Group("all")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	over := make(chan error, 1)
+	go func() { over <- list[0].Wait(limited(t)) }()
+	if err := errors.Join(list[1].Wait(limited(t)), <-over); err != nil {
+		t.Fatal(err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n := len(w.fences["all"]); n != 10 {
+		t.Errorf("%d of 10 messages were served", n)
+	}
+}
+
+// TestObjectsRefused: what makes no sense is refused with a text that says what to do.
+func TestObjectsRefused(t *testing.T) {
+	t.Parallel()
+	g := newLive(t, live, 1)
+	list, _ := g.estate(newWitness(), g.direct, "a")
+	a, ctx := list[0], limited(t)
+	m := g.join("b", g.server.URL())
+	serveOf := work.On("none", "serve", func(context.Context, *tally, int) error { return nil })
+	_, errKind := work.Open(ctx, m, serveOf)
+	_, errState := work.Open(ctx, m, work.Object("none", func(context.Context, int) (*int, error) { return nil, nil }), serveOf)
+	for want, err := range map[string]error{
+		`work: function "serve" serves objects of the kind "none", which is not declared: declare it by Object`:                   errKind,
+		`work: function "serve" serves *work_test.tally, and the state of the kind "none" is *int`:                                errState,
+		`work: create: "note" is no kind of objects: declare it by Object`:                                                        a.Create(ctx, "note", 1, note{}),
+		`work: send: function "tally" serves no objects: declare it by On`:                                                        a.Send(ctx, 1, "tally", 1),
+		`work: put: "note" is about objects: use Create and Send`:                                                                 a.Put(ctx, "note", note{}),
+		`work: put a task of "note": it is said of an object alone: give it to Create`:                                            a.Send(ctx, 1, "note", note{}, work.Near(2)),
+		`work: put: message "big": its body has 20037 bytes, and at most 16384 are allowed: send a reference to the data instead`: a.Send(ctx, 1, "note", note{From: strings.Repeat("x", 20000)}, work.ID("big")),
+	} {
+		if err == nil || err.Error() != want {
+			t.Errorf("%v\nwant %s", err, want)
+		}
 	}
 }
