@@ -44,6 +44,26 @@
 // A task with the option [After] runs once the tasks are done that it names, with all parts of bags. If one
 // of these fails, it fails without a run.
 //
+// # Objects that move
+//
+// An object is state that one member has at a time: a partition, a shard, a strip of a matrix. It serves messages one by
+// one, from any member and from other objects, and moves between members as tasks do.
+//
+//	type Part struct{ Hits int }
+//
+//	s, err := work.Open(ctx, member,
+//		work.Object("part", func(ctx context.Context, first int) (*Part, error) { return &Part{first}, nil }),
+//		work.On("part", "access", func(ctx context.Context, p *Part, n int) error { p.Hits += n; return nil }))
+//	for i := range 100 {
+//		err = s.Create(ctx, "part", i, 0)
+//	}
+//	err = s.Send(ctx, 17, "access", 1)
+//	err = s.Wait(ctx)
+//
+// An object is saved after some messages, and the save is the commit: the state, the messages that it has served
+// and what its functions have put and sent count together. [Near], [At], [Pin] and [Space.Move] say where it may be, and
+// [Fence] keeps a process that has lost an object out of a store of the program's own.
+//
 // # What counts
 //
 // The member that puts a task keeps its account. A task runs at least once, and is recorded once: its
@@ -60,8 +80,9 @@
 // # What is lost
 //
 // With store: memory the tasks of a process die with it. The other members are told how many
-// ([LostError]), once: a program that waits again goes on without them. A member that dies while it runs tasks of others loses nothing: their accounts put
-// them again, from where they were last saved.
+// ([LostError]), once: a program that waits again goes on without them. So do the objects that it has created.
+// A member that dies while it runs tasks of others loses nothing: their accounts put them again, from where
+// they were last saved.
 //
 // Everything here may be called from any goroutine, but for what says otherwise.
 package work

@@ -39,12 +39,17 @@ func (e *TaskError) Error() string {
 
 // LostError tells of tasks that died with the members that had put them.
 type LostError struct {
+	Objects int      // that they had created
 	Tasks   int      // how many were open, by what the members last told
 	Members []string // that had put them
 }
 
 // Error tells how many and whose.
 func (e *LostError) Error() string {
-	return fmt.Sprintf("work: %d tasks of %s are lost: with store: memory they die with the member that has put them; with lost: go on the others go on",
-		e.Tasks, strings.Join(e.Members, ", "))
+	what := fmt.Sprintf("%d tasks", e.Tasks)
+	if e.Objects > 0 {
+		what += fmt.Sprintf(" and %d objects", e.Objects)
+	}
+	return fmt.Sprintf("work: %s of %s are lost: with store: memory they die with the member that has put them; with lost: go on the others go on",
+		what, strings.Join(e.Members, ", "))
 }

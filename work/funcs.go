@@ -29,6 +29,10 @@ type function struct {
 	result reflect.Type // nil: not known here
 	total  func() total // of a bag, for the results of one phase; else nil
 	pulled bool         // tasks are taken by Next
+	object *objectKind  // the function makes objects of a kind; else nil
+	kind   string       // of the objects that it serves; empty: none
+	state  reflect.Type // of these
+	on     func(ctx context.Context, state any, body []byte) error
 }
 
 // total sums up the results of a bag.

@@ -69,7 +69,7 @@ func openLogs(ctx context.Context, s *Space) (l *logs, own *workcore.Store, phas
 		settings.MaxBytes = int64(s.section.Log.Most) << 20
 	}
 	l = &logs{
-		space: s, limits: workcore.Limits{Retry: s.section.Retry, Losses: s.section.Losses, Open: s.section.Open},
+		space: s, limits: workcore.Limits{Retry: s.section.Retry, Losses: s.section.Losses, Open: s.section.Open, Batch: s.section.Objects.Save.Tasks},
 		writers: map[string]*writer{}, ends: make(chan struct{}, 1), orphans: make(chan struct{}, 1),
 	}
 	if l.log, err = worklog.Open(ctx, conn.NATS(), settings); err != nil {
@@ -420,7 +420,7 @@ func (l *logs) adopt(ctx context.Context) error {
 		s.mu.Lock()
 		if s.err == nil && l.isOrphan(account) {
 			l.begin(w)
-			s.log.Info("the tasks of a member that is gone go on here", "of", account, "tasks", store.Account().Counts().Open)
+			s.log.Info("the tasks of a member that is gone go on here", "of", account, "tasks", store.Account().Counts().Open, "objects", store.Account().Counts().Objects)
 			_ = s.step(&workcore.Input{Kind: workcore.InAdopt, ID: account, Account: store}) // It is never refused.
 			s.tell(s.now)
 		}

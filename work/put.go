@@ -60,6 +60,13 @@ func After(ids ...string) PutOption {
 // is in the account, with store: jetstream once the log has it, and waits while as many tasks of this member are open as the key open allows. It
 // returns an error instead if all of these wait for tasks that were not put ([After]).
 func (s *Space) Put(ctx context.Context, name string, arg any, options ...PutOption) error {
+	if f := s.functions[name]; f != nil && (f.object != nil || f.kind != "") {
+		return fmt.Errorf("work: put: %q is about objects: use Create and Send", name)
+	}
+	return s.put(ctx, name, arg, options)
+}
+
+func (s *Space) put(ctx context.Context, name string, arg any, options []PutOption) error {
 	f := s.functions[name]
 	if f == nil {
 		return unknown(name, s.functions)

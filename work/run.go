@@ -44,6 +44,12 @@ type run struct {
 	children []workcore.Task
 	keys     []float64
 	warned   bool
+
+	// Of an object, used by the function's goroutine alone:
+	inbox        []workcore.Message
+	fence        uint64
+	served       int
+	pinned, ends bool
 }
 
 var closedChannel = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
@@ -116,6 +122,7 @@ func (r *run) ask(items int) {
 func (s *Space) start(in workcore.Run) {
 	r := &run{
 		space: s, slot: in.Slot, id: in.Task.ID, body: in.Task.Body, f: s.functions[in.Task.Func], name: in.Task.Func,
+		inbox: in.Inbox, fence: in.Fence, pinned: in.Pinned,
 		remote: in.Account != workcore.Peer(s.link.Self()),
 	}
 	if r.f != nil && r.f.total != nil {
@@ -170,6 +177,9 @@ func (r *run) call() workcore.Step {
 	result, err := r.guarded()
 	if err != nil {
 		return workcore.Step{Record: workcore.Record{Fate: workcore.Failed, Error: clip(err.Error())}}
+	}
+	if r.inbox != nil {
+		return r.saved(result)
 	}
 	return r.step(workcore.Done, result, nil)
 }

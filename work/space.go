@@ -37,41 +37,42 @@ type Space struct {
 	ids       *ids
 	logs      *logs // nil: the tasks that are put here lie in this process alone
 
-	mu       sync.Mutex // guards all below
-	section  config.Work
-	order    func(weight, put float64) float64 // the key of a task; nil: 0
-	machine  *workcore.Member
-	out      workcore.Output
-	runs     []*run // by slot; nil: free
-	pulled   []*run // that wait for Next
-	reuse    bool   // the goroutine that has the lock can run a task next
-	handed   *run   // which one
-	results  map[string]*results
-	foreign  map[foreign]*results // of tasks that other members have put
-	waiters  []*waiter
-	busy     int           // loops over Results whose body runs
-	serving  int           // calls of Serve
-	puts     bool          // the program has put a task outside of functions
-	putting  workcore.Task // memory of Put: the machine copies it
-	settled  bool          // as the machine knows it
-	phase    uint64
-	ends     int                // phases that were over
-	entered  uint64             // the phase whose region was entered
-	skip     context.CancelFunc // ends the wait for the end of the phase
-	lost     *LostError         // in this phase
-	err      error              // why the space is over; nil: it is not
-	stuck    int                // functions that do not return
-	bad      uint64             // frames that could not be read
-	wake     clocksync.Instant  // when the next step is due
-	told     workcore.Told      // what the group was told last
-	awaits   bool               // as told
-	estimate clocksync.Instant  // when estimates were told last
-	roster   map[workcore.Peer]bool
-	reported clocksync.Instant // when somebody was told last how the space stands
-	early    [][]byte          // frames of lives that were not in the roster yet
-	reader   workcore.Reader
-	begun    clocksync.Instant
-	now      clocksync.Instant // of the last step
+	mu        sync.Mutex // guards all below
+	section   config.Work
+	order     func(weight, put float64) float64 // the key of a task; nil: 0
+	machine   *workcore.Member
+	out       workcore.Output
+	runs      []*run // by slot; nil: free
+	pulled    []*run // that wait for Next
+	reuse     bool   // the goroutine that has the lock can run a task next
+	handed    *run   // which one
+	results   map[string]*results
+	foreign   map[foreign]*results // of tasks that other members have put
+	waiters   []*waiter
+	busy      int           // loops over Results whose body runs
+	serving   int           // calls of Serve
+	puts      bool          // the program has put a task outside of functions
+	putting   workcore.Task // memory of Put: the machine copies it
+	settled   bool          // as the machine knows it
+	phase     uint64
+	ends      int                // phases that were over
+	entered   uint64             // the phase whose region was entered
+	skip      context.CancelFunc // ends the wait for the end of the phase
+	lost      *LostError         // in this phase
+	err       error              // why the space is over; nil: it is not
+	stuck     int                // functions that do not return
+	bad       uint64             // frames that could not be read
+	wake      clocksync.Instant  // when the next step is due
+	told      workcore.Told      // what the group was told last
+	awaits    bool               // as told
+	estimate  clocksync.Instant  // when estimates were told last
+	roster    map[workcore.Peer]bool
+	reported  clocksync.Instant // when somebody was told last how the space stands
+	early     [][]byte          // frames of lives that were not in the roster yet
+	reader    workcore.Reader
+	saveEvery time.Duration // of a busy object; it does not change
+	begun     clocksync.Instant
+	now       clocksync.Instant // of the last step
 }
 
 const (
@@ -124,6 +125,7 @@ func open(ctx context.Context, l link.Link, options []Option) (*Space, error) {
 			s.results[o.f.name] = newResults(o.f)
 		}
 	}
+	faults = append(faults, checkObjects(s.functions)...)
 	section := l.Section()
 	if section == nil {
 		faults = append(faults, errors.New("work: the synchronizer of the group has no section work: add one to its configuration, such as work: {store: memory}"))
@@ -131,7 +133,7 @@ func open(ctx context.Context, l link.Link, options []Option) (*Space, error) {
 	if err := errors.Join(faults...); err != nil {
 		return nil, err
 	}
-	s.section = *section
+	s.section, s.saveEvery = *section, section.Objects.Save.Every
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -193,7 +195,7 @@ func (s *Space) begin(ctx context.Context) (err error) { //nolint:contextcheck /
 	s.runs = make([]*run, slots)
 	s.machine = workcore.NewMember(workcore.Options{
 		Self: workcore.Peer(self), Phase: s.phase, Slots: slots, Strategy: strategy, Topology: local.Topology(s.section.Topology),
-		Limits: workcore.Limits{Retry: s.section.Retry, Losses: s.section.Losses, Open: s.section.Open}, Account: own,
+		Limits: workcore.Limits{Retry: s.section.Retry, Losses: s.section.Losses, Open: s.section.Open, Batch: s.section.Objects.Save.Tasks}, Account: own,
 	})
 	s.mu.Lock()
 	s.takeRoster(roster)
@@ -360,8 +362,8 @@ func (s *Space) takeMail() {
 func (s *Space) takeSection(w *config.Work) {
 	before := s.section
 	s.section.Lost, s.section.Stuck = w.Lost, w.Stuck
-	if before.Store != w.Store || before.Log != w.Log || before.Slots != w.Slots || before.Strategy != w.Strategy || before.Topology != w.Topology || before.Retry != w.Retry || before.Losses != w.Losses || before.Open != w.Open || before.Order != w.Order {
-		s.log.Warn("the section work has changed: store, log, slots, strategy, topology, retry, losses, open and order count from the next Open on")
+	if before.Store != w.Store || before.Log != w.Log || before.Objects != w.Objects || before.Slots != w.Slots || before.Strategy != w.Strategy || before.Topology != w.Topology || before.Retry != w.Retry || before.Losses != w.Losses || before.Open != w.Open || before.Order != w.Order {
+		s.log.Warn("the section work has changed: store, log, objects, slots, strategy, topology, retry, losses, open and order count from the next Open on")
 	}
 }
 
@@ -490,15 +492,16 @@ func (s *Space) carryOne() {
 
 // lose notes tasks that died with another member.
 func (s *Space) lose(l workcore.Lost) {
-	if l.Open == 0 || l.Peer == workcore.Peer(s.link.Self()) {
+	if l.Open+l.Objects == 0 || l.Peer == workcore.Peer(s.link.Self()) {
 		return
 	}
 	if s.lost == nil {
 		s.lost = &LostError{}
 	}
 	s.lost.Tasks += l.Open
+	s.lost.Objects += l.Objects
 	s.lost.Members = append(s.lost.Members, l.Peer.Name)
-	s.log.Warn("a member is gone with tasks that it had put", "of", l.Peer.Name, "tasks", l.Open)
+	s.log.Warn("a member is gone with tasks that it had put", "of", l.Peer.Name, "tasks", l.Open, "objects", l.Objects)
 }
 
 // end ends a phase by the word of the synchronizer, or of a member that is ahead.

@@ -26,6 +26,8 @@ type Work struct {
 	Order string `yaml:"order"`
 	// Lost says what follows when a member is gone with tasks that it has put: LostFail or LostGoOn.
 	Lost string `yaml:"lost"`
+	// Objects says when objects are saved.
+	Objects WorkObjects `yaml:"objects"`
 	// Stuck is after what time a handler that was told to return and does not counts as stuck.
 	Stuck time.Duration `yaml:"stuck"`
 	// Topology is who asks whom, one of local.Topologies.
@@ -47,6 +49,20 @@ type WorkLog struct {
 	Most int `yaml:"most"`
 }
 
+// WorkObjects is about the objects of a space.
+type WorkObjects struct {
+	// Save says when an object that has messages is saved; an idle one is at once.
+	Save WorkSave `yaml:"save"`
+}
+
+// WorkSave is how much a crash may have done again.
+type WorkSave struct {
+	// Tasks is after how many messages, 1 to 1024.
+	Tasks int `yaml:"tasks"`
+	// Every is after what time at the latest, once the message is served that runs then.
+	Every time.Duration `yaml:"every"`
+}
+
 // The values of Work.Store and Work.Lost.
 const (
 	Memory    = "memory"
@@ -57,7 +73,7 @@ const (
 
 // DefaultWork is a section with its defaults.
 func DefaultWork() Work {
-	return Work{Store: Memory, Log: WorkLog{Replicas: 1}, Retry: 3, Losses: 3, Lost: LostFail, Stuck: 10 * time.Second, Topology: string(local.Full), Strategy: local.Default(), End: DefaultEnd}
+	return Work{Store: Memory, Log: WorkLog{Replicas: 1}, Retry: 3, Losses: 3, Lost: LostFail, Objects: WorkObjects{Save: WorkSave{Tasks: 10, Every: time.Second}}, Stuck: 10 * time.Second, Topology: string(local.Full), Strategy: local.Default(), End: DefaultEnd}
 }
 
 // WorkName is the name of the section work, of the region in which members wait for the end of

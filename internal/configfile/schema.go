@@ -122,7 +122,10 @@ var forms = map[reflect.Type]object{
 	reflect.TypeFor[*config.Balance](): reference("balance"),
 	reflect.TypeFor[*config.Work]():    reference("work"),
 	reflect.TypeFor[config.WorkLog]():  reference("log"),
-	reflect.TypeFor[local.Config]():    reference("strategy"),
+	reflect.TypeFor[config.WorkObjects](): closed(object{"save": closed(object{
+		"tasks": object{"type": "integer", "minimum": 1, "maximum": 1024, "default": workAlone.Objects.Save.Tasks}, "every": reference("duration"),
+	})}),
+	reflect.TypeFor[local.Config](): reference("strategy"),
 	reflect.TypeFor[config.Target](): {"anyOf": []any{
 		reference("expression"),
 		object{"type": "array", "minItems": 1, "uniqueItems": true, "items": reference("token")},
@@ -202,6 +205,7 @@ var words = map[string]object{
 	"Work.open":               {"minimum": 0, "description": "The open tasks of one member beyond which Put waits; 0: no limit.", "default": workAlone.Open},
 	"Work.order":              {"$ref": "#/$defs/expression", "description": "An expression on a task: those with smaller values run first."},
 	"Work.lost":               {"enum": []string{config.LostFail, config.LostGoOn}, "description": "What follows when a member is gone with tasks that it has put.", "default": config.LostFail},
+	"Work.objects":            {"description": "When an object that has messages is saved: after how many, and after what time at the latest. An idle one is saved at once."},
 	"Work.stuck":              {"description": "After what time a handler that was told to return counts as stuck, 100ms to 1h.", "default": "10s"},
 	"Work.topology":           {"enum": local.Topologies, "description": "Which members ask each other for tasks.", "default": workAlone.Topology},
 	"Work.strategy":           {"description": "What a member asks for and what it gives."},

@@ -124,13 +124,21 @@ func showWork(n yamlconf.Node, set *config.Work) yamlconf.Map[any] {
 		strategy = copied(s, nil)
 	}
 	fillFrom(&strategy, reflect.ValueOf(set.Strategy))
-	w := copied(n, map[string]any{"strategy": strategy.tree(), "log": showLog(n, set)})
+	w := copied(n, map[string]any{"strategy": strategy.tree(), "log": showLog(n, set), "objects": showObjects(set)})
 	w.fill("strategy", strategy.tree())
+	w.fill("objects", showObjects(set))
 	if set.Store == config.JetStream {
 		w.fill("log", showLog(n, set))
 	}
 	fillFrom(&w, reflect.ValueOf(config.DefaultWork()))
 	return w.tree()
+}
+
+func showObjects(set *config.Work) yamlconf.Map[any] {
+	var save, objects entries
+	fillFrom(&save, reflect.ValueOf(set.Objects.Save))
+	objects.add("save", save.tree())
+	return objects.tree()
 }
 
 func showLog(n yamlconf.Node, set *config.Work) yamlconf.Map[any] {

@@ -17,6 +17,7 @@ const (
 	maxRetries = 1000
 	leastStuck = 100 * time.Millisecond
 	mostStuck  = time.Hour
+	maxServed  = 1024 // messages that an object serves before it is saved
 	// Of a stream of JetStream; nats-server allows no more replicas.
 	maxReplicas = 5
 	maxLog      = 1 << 20 // MiB
@@ -102,6 +103,9 @@ func (c *compiler) workNumbers(at string, s *config.Work) {
 	}
 	if s.Open < 0 {
 		c.report(at+".open", -1, fmt.Sprintf("%d open tasks: use 1 or more, or 0 for no limit", s.Open), "")
+	}
+	if save := &s.Objects.Save; save.Tasks < 1 || save.Tasks > maxServed || save.Every < 0 || save.Every > mostStuck {
+		c.report(at+".objects.save", -1, fmt.Sprintf("an object is saved after %d messages or %v: use 1 to %d messages, and at most %v", save.Tasks, save.Every, maxServed, mostStuck), "")
 	}
 	if s.Stuck < leastStuck || s.Stuck > mostStuck {
 		c.report(at+".stuck", -1, fmt.Sprintf("a handler counts as stuck after %v: use %v to %v", s.Stuck, leastStuck, mostStuck), "")

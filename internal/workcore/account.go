@@ -2,6 +2,7 @@ package workcore
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -217,9 +218,7 @@ func (a *Account) End(seq, phase uint64) Outcome {
 	}
 	a.phase++
 	clear(a.tasks)
-	for id, o := range a.objects {
-		a.tasks[id] = o
-	}
+	maps.Copy(a.tasks, a.objects)
 	return Counted
 }
 

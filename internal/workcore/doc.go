@@ -29,6 +29,22 @@
 // waited for: the phase does not end before it comes. A put that closes a circle is refused, and a child that
 // closes one fails.
 //
+// # Objects
+//
+// An object is a task of its creator's account that stays. Its rest is its state, and it has an inbox there. It runs
+// when it has messages: its lease brings the state and the first of them, and its record is a save, which says how
+// many messages are over. The save is the commit: the state, the messages that it has served and what it has sent count
+// together, or none of it does.
+//
+// A message is a task of its sender's account. If the object is in the same account, the message is in its inbox at
+// once. Else the member posts it to the member with the object's account ([Post]), which it finds by asking all. One
+// post of an account for an object is on its way at a time, and begins with the first message that was not taken. So
+// messages stay in their order, and the number of the last one that was taken tells copies.
+//
+// An object is at the member where it ran last, and its account brings it there with the next messages. It moves
+// if that member gives it to another one before it runs, by the strategy, or if that member is gone. Each time the
+// account hands out a state once more it has a new sequence, the fence: what was handed out before is stale.
+//
 // # The end
 //
 // A phase ends by an entry that counts only if no task is open at its place in the log. What is put

@@ -85,7 +85,7 @@ func (k *Keeper) Decide(seq uint64, d Decision, phase uint64) (Decision, error) 
 	}
 	next := Decision{Phase: phase, Valid: phase, Before: d.Valid}
 	for _, subject := range subjects {
-		open, err := k.open(subject)
+		open, _, err := k.open(subject)
 		if err != nil {
 			return d, err
 		}
@@ -109,20 +109,20 @@ func (k *Keeper) Decide(seq uint64, d Decision, phase uint64) (Decision, error) 
 	return next, err
 }
 
-// open is how many tasks of an account are open by its log.
-func (k *Keeper) open(subject string) (int, error) {
+// open is how many tasks of an account are open by its log, and how many objects it has.
+func (k *Keeper) open(subject string) (open, objects int, err error) {
 	seq, body, err := k.Log.Last(subject)
 	if err != nil || seq == 0 {
-		return 0, err
+		return 0, 0, err
 	}
 	b, err := ReadBatch(body)
 	if err != nil {
-		return 0, fmt.Errorf("work: stream %s: message %d: %w", k.Stream, seq, err)
+		return 0, 0, fmt.Errorf("work: stream %s: message %d: %w", k.Stream, seq, err)
 	}
-	return b.Open, nil
+	return b.Open, b.Objects, nil
 }
 
-// Orphans lists the accounts with open tasks that nobody has, as far as has knows.
+// Orphans lists the accounts with open tasks or objects that nobody has, as far as has knows.
 func (k *Keeper) Orphans(has func(account string) bool) (accounts []string, err error) {
 	subjects, err := k.Log.Subjects(allAccounts)
 	if err != nil {
@@ -134,11 +134,11 @@ func (k *Keeper) Orphans(has func(account string) bool) (accounts []string, err 
 		if has(account) {
 			continue
 		}
-		open, err := k.open(subject)
+		open, objects, err := k.open(subject)
 		if err != nil {
 			return nil, err
 		}
-		if open > 0 {
+		if open+objects > 0 {
 			accounts = append(accounts, account)
 		}
 	}
@@ -178,7 +178,7 @@ func (k *Keeper) Take(account string, d Decision, may func() bool) (*Store, *Wri
 			store.End() // Its owner died before it could.
 		}
 		for entries := store.TakeLog(); len(entries) > 0 && err == nil; {
-			b := Batch{Owner: k.Self, Phase: d.Phase + 1, Open: max(1, store.account.counts.Open)}
+			b := Batch{Owner: k.Self, Phase: d.Phase + 1, Open: max(1, store.account.counts.Open), Objects: store.account.counts.Objects}
 			if b.Entries, entries = SplitEntries(entries, w.limit); len(entries) == 0 {
 				b.Open = store.account.counts.Open
 			}
@@ -247,7 +247,7 @@ func (w *Writer) Compose() (body []byte, on uint64) {
 		if len(entries) > 0 && (len(entries)+len(a.Entries) > w.limit || a.Phase != b.Phase) {
 			break
 		}
-		b.Number, b.Phase, b.Open = a.Ticket, a.Phase, a.Open
+		b.Number, b.Phase, b.Open, b.Objects = a.Ticket, a.Phase, a.Open, a.Objects
 		first, rest := SplitEntries(a.Entries, w.limit)
 		if entries = append(entries, first...); len(rest) > 0 {
 			a.Entries, b.Open = rest, max(1, a.Open) // The rest may open tasks.

@@ -27,7 +27,7 @@ type Object struct {
 type Message struct {
 	ID     string // of its task
 	Func   string // that serves it
-	Body   []byte
+	Body   []byte // its argument
 	Number uint64 // in the account of its sender, where it rises; of an object of that account 0
 }
 
@@ -46,8 +46,8 @@ type Post struct {
 
 // Posted answers a post.
 type Posted struct {
-	For     string
-	Account string
+	For     string // as in the post
+	Account string // as in the post
 	Number  uint64 // of the last message that was taken
 	Gone    bool   // the object has ended, and takes none
 }

@@ -53,8 +53,8 @@ type turn struct {
 	stopped bool
 }
 
-// town is a world of objects. The judge looks at states and runs alone.
-type town struct {
+// estate is a world of objects. The judge looks at states and runs alone.
+type estate struct {
 	*rand.Rand
 	now      clocksync.Instant
 	hosts    []*host
@@ -77,11 +77,11 @@ type town struct {
 	twist    func(*host)
 	ids      int
 
-	kills, moves, served, parcels, reruns int
+	kills, moves, served, parcels int
 }
 
-func newTown(seed uint64, durable bool) *town {
-	w := &town{
+func newEstate(seed uint64, durable bool) *estate {
+	w := &estate{
 		Rand: rand.New(rand.NewPCG(seed, 3)), durable: durable, logs: map[string][][]byte{}, owners: map[string]Peer{}, near: map[string][]string{},
 		fences: map[string]map[uint64]string{}, sent: map[string]int{}, bad: map[string]bool{}, failed: map[string]bool{},
 		bend: func(*host, *Frame) bool { return true }, twist: func(*host) {},
@@ -91,14 +91,14 @@ func newTown(seed uint64, durable bool) *town {
 	return w
 }
 
-func (w *town) fault(format string, args ...any) {
+func (w *estate) fault(format string, args ...any) {
 	if len(w.faults) < 20 {
 		w.faults = append(w.faults, fmt.Sprintf("%v: ", w.now.Sub(0))+fmt.Sprintf(format, args...))
 	}
 }
 
 // begin begins a life of a host.
-func (w *town) begin(h *host, name string, life uint64) {
+func (w *estate) begin(h *host, name string, life uint64) {
 	strategy, err := local.New(w.strategy)
 	if err != nil {
 		panic(err)
@@ -115,7 +115,7 @@ func (w *town) begin(h *host, name string, life uint64) {
 }
 
 // own makes a life the owner of an account.
-func (w *town) own(name string, owner Peer) *Store {
+func (w *estate) own(name string, owner Peer) *Store {
 	r := NewRecovery(Limits{Losses: 1 << 30})
 	for _, b := range w.logs[name] {
 		if _, err := r.Take(b); err != nil {
@@ -128,7 +128,7 @@ func (w *town) own(name string, owner Peer) *Store {
 	return s
 }
 
-func (w *town) newRoster() {
+func (w *estate) newRoster() {
 	slices.SortFunc(w.roster, func(a, b Peer) int { return strings.Compare(a.Name, b.Name) })
 	roster := slices.Clone(w.roster)
 	for _, h := range w.hosts {
@@ -147,7 +147,7 @@ func (w *town) newRoster() {
 	}
 }
 
-func (w *town) step(h *host, in *Input) {
+func (w *estate) step(h *host, in *Input) {
 	h.machine.Step(w.now, in, &h.out)
 	w.twist(h)
 	h.told = h.out.Told
@@ -184,7 +184,7 @@ func (w *town) step(h *host, in *Input) {
 }
 
 // judgeRun: nobody runs an object twice at one fence, and fences rise.
-func (w *town) judgeRun(h *host, r *Run) {
+func (w *estate) judgeRun(h *host, r *Run) {
 	id := r.Task.ID
 	if w.fences[id] == nil {
 		w.fences[id] = map[uint64]string{}
@@ -195,7 +195,7 @@ func (w *town) judgeRun(h *host, r *Run) {
 	w.fences[id][r.Fence] = fmt.Sprintf("%v, %v, of %v", h.peer, w.now.Sub(0), r.Account)
 }
 
-func (w *town) judgeFailure(r *Result) {
+func (w *estate) judgeFailure(r *Result) {
 	if w.failed[r.ID] && !w.durable || !w.bad[r.ID] { // Another life reads it again.
 		w.fault("message %s has failed, and should not, or twice: %s", r.ID, r.Error)
 	}
@@ -203,7 +203,7 @@ func (w *town) judgeFailure(r *Result) {
 }
 
 // send puts a copy of a frame on its way, or two, or none.
-func (w *town) send(h *host, f Frame) {
+func (w *estate) send(h *host, f Frame) {
 	if err := f.Check(); err != nil {
 		w.fault("a frame that may not be sent: %v", err)
 	}
@@ -234,7 +234,7 @@ func (w *town) send(h *host, f Frame) {
 }
 
 // serve is the function of an object.
-func (w *town) serve(h *host, slot int) {
+func (w *estate) serve(h *host, slot int) {
 	t := h.runs[slot]
 	h.runs[slot] = nil
 	step := Step{Record: Record{Fate: Kept, Pinned: w.IntN(10) == 0}}
@@ -270,7 +270,7 @@ func (w *town) serve(h *host, slot int) {
 	w.step(h, &Input{Kind: InDone, Slot: slot, Step: &step})
 }
 
-func (w *town) message(from, to string, n, hops int) Task {
+func (w *estate) message(from, to string, n, hops int) Task {
 	l := letter{From: from, N: n, Hops: hops}
 	w.ids++
 	t := Task{ID: fmt.Sprint("m", w.ids), Func: "take", For: to}
@@ -282,7 +282,7 @@ func (w *town) message(from, to string, n, hops int) Task {
 }
 
 // program sends messages.
-func (w *town) program(h *host) {
+func (w *estate) program(h *host) {
 	switch {
 	case h.left > 0 && w.IntN(2) == 0:
 		h.left--
@@ -311,7 +311,7 @@ func (w *town) program(h *host) {
 	}
 }
 
-func (w *town) trouble() {
+func (w *estate) trouble() {
 	h := w.hosts[w.IntN(len(w.hosts))]
 	switch dice := w.IntN(300); {
 	case h.dead:
@@ -328,7 +328,7 @@ func (w *town) trouble() {
 	}
 }
 
-func (w *town) pulse() {
+func (w *estate) pulse() {
 	w.now = w.now.Add(pulse)
 	var due []flight
 	w.flights = slices.DeleteFunc(w.flights, func(f flight) bool {
@@ -374,7 +374,7 @@ func (w *town) pulse() {
 }
 
 // write appends to the logs, if this host is their owner.
-func (w *town) write(h *host) {
+func (w *estate) write(h *host) {
 	if len(h.writes) == 0 || w.IntN(3) == 0 || h.cut > w.now {
 		return
 	}
@@ -398,7 +398,7 @@ func (w *town) write(h *host) {
 }
 
 // synchronizer drops who is not heard of, lets the dead come back, and declares the end.
-func (w *town) synchronizer() {
+func (w *estate) synchronizer() {
 	for _, h := range w.hosts {
 		if !h.dead && h.asleep <= w.now && h.cut <= w.now {
 			h.heard = w.now
@@ -429,7 +429,7 @@ func (w *town) synchronizer() {
 	w.ended = true
 }
 
-func (w *town) open(name string) int {
+func (w *estate) open(name string) int {
 	for _, h := range w.hosts {
 		if h.peer == w.owners[name] {
 			s := h.machine.accounts.own
@@ -443,7 +443,7 @@ func (w *town) open(name string) int {
 }
 
 // judge: each object has served the messages of each sender in their order, none twice and none left out.
-func (w *town) judge() {
+func (w *estate) judge() {
 	sent := map[string]int{}
 	for _, h := range w.hosts {
 		if h.dead || !slices.Contains(w.roster, h.peer) {
@@ -485,7 +485,7 @@ func (w *town) judge() {
 	}
 }
 
-func (w *town) live() {
+func (w *estate) live() {
 	for i := range 2 + w.IntN(4) {
 		w.hosts = append(w.hosts, &host{})
 		w.begin(w.hosts[i], fmt.Sprint("n", i), 1)
@@ -533,12 +533,139 @@ func TestObjects(t *testing.T) {
 		n := testcount.Of(t, "WORK", 200)
 		kills, moves, served, parcels := 0, 0, 0, 0
 		for seed := range uint64(n) { //nolint:gosec // Above 0.
-			w := newTown(seed, durable)
+			w := newEstate(seed, durable)
 			if w.live(); len(w.faults) > 0 {
 				t.Fatalf("durable %v, seed %d: %s", durable, seed, strings.Join(w.faults, "\n"))
 			}
 			kills, moves, served, parcels = kills+w.kills, moves+w.moves, served+w.served, parcels+w.parcels
 		}
 		t.Logf("durable %v: %d worlds: %d kills, %d moves, %d messages, %d parcels", durable, n, kills, moves, served, parcels)
+	}
+}
+
+// TestObjectMutants: the judge of TestObjects notices a machine that is wrong.
+func TestObjectMutants(t *testing.T) {
+	each := func(h *host, do func(s *Store)) { h.machine.accounts.each(func(_ string, s *Store) { do(s) }) }
+	for name, one := range map[string]struct {
+		durable bool
+		bend    func(*host, *Frame) bool
+		twist   func(*host)
+	}{
+		"an object has no new fence": {twist: func(h *host) {
+			each(h, func(s *Store) {
+				for _, o := range s.account.objects {
+					o.lease.handed = false
+				}
+			})
+		}},
+		"messages that came before are taken again": {twist: func(h *host) {
+			each(h, func(s *Store) { clear(s.account.received) })
+		}},
+		"a message is over before it is taken": {bend: func(_ *host, f *Frame) bool {
+			if f.Posted != nil && f.Posted.Number > 0 {
+				p := *f.Posted
+				p.Number += 1 << 22
+				f.Posted = &p
+			}
+			return true
+		}},
+		"a post leaves out its first message": {bend: func(_ *host, f *Frame) bool {
+			if f.Post != nil && len(f.Post.Messages) > 1 {
+				p := *f.Post
+				p.Messages = p.Messages[1:]
+				f.Post = &p
+			}
+			return true
+		}},
+		"a record leaves out what was served": {bend: func(_ *host, f *Frame) bool {
+			if f.Step != nil && f.Step.Record.Served > 0 {
+				s := *f.Step
+				s.Record.Served--
+				f.Step = &s
+			}
+			return true
+		}},
+		"an object that was lost on its way is not sent again": {twist: func(h *host) { h.machine.pushes = nil }},
+		"messages are passed on before the log has them": {durable: true, twist: func(h *host) {
+			for _, one := range h.machine.mails {
+				one.ticket = 0
+			}
+		}},
+		"what another life has now is told all the same": {durable: true, twist: func(h *host) {
+			if d := h.machine.durable; len(d.pending) > 0 {
+				d.pending = d.pending[:0]
+			}
+		}},
+	} {
+		example, seed := "", uint64(0)
+		for ; seed < 2000 && example == ""; seed++ {
+			w := newEstate(seed, one.durable)
+			if one.bend != nil {
+				w.bend = one.bend
+			}
+			if one.twist != nil {
+				w.twist = one.twist
+			}
+			func() {
+				defer func() {
+					if r := recover(); r != nil {
+						w.fault("panic: %v", r)
+					}
+				}()
+				w.live()
+			}()
+			if len(w.faults) > 0 {
+				example = w.faults[0]
+			}
+		}
+		if t.Logf("%s: noticed in world %d: %s", name, seed-1, example); example == "" {
+			t.Errorf("nobody noticed: %s", name)
+		}
+	}
+}
+
+// TestNear: an object that has a place is given only to a member that has a neighbour of it or nothing, and a
+// pinned one to nobody. Where it begins is free.
+func TestNear(t *testing.T) {
+	s := NewStore(Limits{})
+	s.self = "ann#1"
+	for _, task := range []Task{
+		{ID: "o", Func: "new", Object: &Object{Near: []string{"p"}}},
+		{ID: "m", Func: "f", For: "o"},
+	} {
+		if err := s.Put(&task, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(pinned bool) {
+		t.Helper()
+		l, ok := s.handTo("ann#1", 0, nil)
+		if outcome, err := s.Record(&Record{ID: "o", On: l.On, Served: 1, Pinned: pinned}, nil); !ok || err != nil || outcome != Counted {
+			t.Fatal(l, ok, outcome, err)
+		}
+		s.claim("o", "ann#1")
+	}
+	if o := s.firstFor("bob#1", []string{"q"}); o == nil {
+		t.Error("it has no place yet, and is not given")
+	}
+	run(false)
+	for _, c := range []struct {
+		holder string
+		has    []string
+		want   bool
+	}{{"bob#1", []string{"q"}, false}, {"bob#1", []string{"q", "p"}, true}, {"bob#1", nil, true}, {"ann#1", []string{"q"}, true}} {
+		if o := s.firstFor(c.holder, c.has); (o != nil) != c.want {
+			t.Errorf("%+v: %v", c, o)
+		}
+	}
+	if err := s.Put(&Task{ID: "n", Func: "f", For: "o"}, 0); err != nil {
+		t.Fatal(err)
+	}
+	run(true)
+	if o := s.firstFor("bob#1", []string{"p"}); o != nil {
+		t.Error("it is pinned, and is given")
+	}
+	if o := s.firstFor("ann#1", nil); o == nil {
+		t.Error("it is pinned here, and does not run")
 	}
 }
