@@ -99,20 +99,6 @@ d done `
 	}
 }
 
-// TestVoidEnd: a phase is declared over while a task of the member runs there: the task is run again.
-func TestVoidEnd(t *testing.T) {
-	m, out := alone(t, 1, ann)
-	m.Step(1, put("a"), out)
-	m.Step(2, &Input{Kind: InEnd, Phase: 1, Void: true}, out)
-	if len(out.Stops) != 1 {
-		t.Fatalf("%+v", out)
-	}
-	m.Step(3, &Input{Kind: InDone, Slot: 0, Step: &Step{Record: Record{Fate: Failed}}}, out)
-	if len(out.Runs) != 1 || out.Runs[0].Task.ID != "a" {
-		t.Errorf("%+v", out)
-	}
-}
-
 // TestOver: a member that is not in the roster gives up all, and says what its program has lost.
 func TestOver(t *testing.T) {
 	m, out := alone(t, 1, ann, bob)
