@@ -277,7 +277,10 @@ func (l *logs) closePhases(ctx context.Context) {
 		}
 		for {
 			more, err := l.closePhase(ctx)
-			if l.note(ctx, &l.undecided, "whether the phase is over cannot be decided without the log; it is tried again", err); err != nil {
+			if l.note(ctx, &l.undecided, err) {
+				l.space.log.Warn("whether the phase is over cannot be decided without the log; it is tried again", "error", err)
+			}
+			if err != nil {
 				sleep(ctx, retryPause)
 				if ctx.Err() != nil {
 					return
@@ -291,19 +294,17 @@ func (l *logs) closePhases(ctx context.Context) {
 	}
 }
 
-// note keeps why something fails that is tried again, and logs it if it is news.
-func (l *logs) note(ctx context.Context, kept *string, what string, err error) {
+// note keeps why something fails that is tried again, and reports whether that is news.
+func (l *logs) note(ctx context.Context, kept *string, err error) (news bool) {
 	text := ""
 	if err != nil && ctx.Err() == nil {
 		text = err.Error()
 	}
 	l.space.mu.Lock()
-	before := *kept
+	defer l.space.mu.Unlock()
+	news = text != "" && text != *kept
 	*kept = text
-	l.space.mu.Unlock()
-	if text != "" && text != before {
-		l.space.log.Warn(what, "error", err)
-	}
+	return news
 }
 
 func sleep(ctx context.Context, d time.Duration) {
@@ -374,7 +375,10 @@ func (l *logs) adoptOrphans(ctx context.Context) {
 	defer ticker.Stop()
 	for ctx.Err() == nil {
 		err := l.adopt(ctx)
-		if l.note(ctx, &l.unknown, "tasks of members that are gone cannot be looked for; it is tried again", err); err != nil {
+		if l.note(ctx, &l.unknown, err) {
+			l.space.log.Warn("tasks of members that are gone cannot be looked for; it is tried again", "error", err)
+		}
+		if err != nil {
 			sleep(ctx, retryPause)
 			continue
 		}
