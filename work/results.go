@@ -340,12 +340,12 @@ func (s *Space) wait(ctx context.Context, w *waiter) error {
 		s.tell(s.link.Now())
 	}
 	switch {
+	case w.lost != nil: // Even if the phase has ended since.
+		return w.lost
 	case w.ready():
 		return nil
 	case s.err != nil:
 		return s.err
-	case w.lost != nil:
-		return w.lost
 	default:
 		return fmt.Errorf("work: wait: %w", context.Cause(ctx))
 	}

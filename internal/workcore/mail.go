@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/gopegasus/pegasus/balance/local"
 	"github.com/gopegasus/pegasus/clocksync"
@@ -198,11 +199,13 @@ func (m *Member) takePosted(now clocksync.Instant, from Peer, p *Posted) {
 	}
 }
 
-// loseHome forgets where objects are whose member is gone. Without logs they are gone too.
-func (m *Member) loseHome(p Peer) {
+// loseHome forgets where objects are whose member is gone, and counts them. Without logs they are gone too.
+func (m *Member) loseHome(p Peer) (objects int) {
 	for to, home := range m.homes {
 		if home == p {
-			delete(m.homes, to)
+			if delete(m.homes, to); !strings.HasPrefix(to, groupMark) {
+				objects++
+			}
 			if m.durable == nil {
 				m.accounts.own.posted(&Posted{For: to, Gone: true}, fmt.Sprintf("its object was lost with member %q, which had created it", p.Name))
 			}
@@ -212,6 +215,7 @@ func (m *Member) loseHome(p Peer) {
 		m.accounts.own.forgetSender(p.String())
 	}
 	m.pushes = slices.DeleteFunc(m.pushes, func(o push) bool { return o.to == p })
+	return objects
 }
 
 // pushObjects brings objects with messages to the members where they are.

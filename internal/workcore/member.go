@@ -232,7 +232,7 @@ func (m *Member) takeRoster(roster []Peer, out *Output) {
 // losePeer takes back what a peer had, and drops what is of its account.
 func (m *Member) losePeer(p *peer, out *Output) {
 	m.accounts.lose(p.String())
-	m.loseHome(p.Peer)
+	objects := max(p.objects, m.loseHome(p.Peer)) // It may not have told yet.
 	here := 0
 	for i := range m.slots {
 		if s := &m.slots[i]; s.runs() && s.Account == p.Peer {
@@ -247,7 +247,7 @@ func (m *Member) losePeer(p *peer, out *Output) {
 	m.passed = slices.DeleteFunc(m.passed, func(l passed) bool { return l.account == p.Peer })
 	here += before - len(m.waiting) - len(m.records) - len(m.passed)
 	m.passed = slices.DeleteFunc(m.passed, func(l passed) bool { return l.to == p.Peer })
-	out.Lost = append(out.Lost, Lost{p.Peer, max(here, p.open), p.objects})
+	out.Lost = append(out.Lost, Lost{p.Peer, max(here, p.open), objects})
 }
 
 // runs reports whether a task runs in a slot, and its record may count.
