@@ -112,7 +112,7 @@ func JoinNode(ctx context.Context, url string, cfg NodeConfig, blocks ...BlockCo
 		n.control, err = bus.Dial(ctx, server.URL, o)
 	}
 	if err == nil {
-		// That the credentials are refused is told of the first connection.
+		// The first connection logs refused credentials already.
 		o.Name, o.OnError = "pegasus data "+cfg.Group+"/"+cfg.Name, func(err error) {
 			if !bus.CredentialsRefused(err) {
 				n.complained(err)

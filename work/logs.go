@@ -125,8 +125,8 @@ func (l *logs) lives(p workcore.Peer) bool {
 
 // begin starts a writer.
 func (l *logs) begin(of *workcore.Writer) {
-	w := &writer{Writer: of, logs: l, kick: make(chan struct{}, 1)}
-	l.writers[w.Account()] = w
+	w := &writer{log: of, logs: l, kick: make(chan struct{}, 1)}
+	l.writers[w.log.Account()] = w
 	l.running.Go(func() { w.loop(l.beside) })
 }
 
@@ -135,7 +135,7 @@ func (l *logs) write(list []workcore.Append) {
 	for i := range list {
 		l.since += uint64(len(list[i].Entries))
 		if w := l.writers[list[i].Account]; w != nil {
-			w.Add(&list[i])
+			w.log.Add(&list[i])
 			wake(w.kick)
 		}
 	}
@@ -156,8 +156,7 @@ func (l *logs) full() bool {
 
 // writer appends to the log of one account.
 type writer struct {
-	*workcore.Writer // guarded by the lock of the space
-
+	log     *workcore.Writer // guarded by the lock of the space; its account never changes
 	logs    *logs
 	kick    chan struct{} // capacity 1
 	stalled bool          // that it has to wait was told; guarded by that lock
@@ -178,7 +177,7 @@ func (w *writer) loop(ctx context.Context) {
 				}
 				break
 			}
-			seq, err := w.logs.log.Append(ctx, w.Subject(), on, batch, w.again)
+			seq, err := w.logs.log.Append(ctx, w.log.Subject(), on, batch, w.again)
 			if err != nil {
 				w.logs.failed(ctx, w, err)
 				return
@@ -199,7 +198,7 @@ func (l *logs) isClosing() bool {
 func (w *writer) compose() (batch []byte, on uint64) {
 	w.logs.space.mu.Lock()
 	defer w.logs.space.mu.Unlock()
-	return w.Compose()
+	return w.log.Compose()
 }
 
 // again tells once that the log does not take a message.
@@ -209,7 +208,7 @@ func (w *writer) again(err error) {
 	w.stalled = true
 	w.logs.space.mu.Unlock()
 	if !before {
-		w.logs.space.log.Warn("the log of tasks does not take a message: nothing counts before it does", "account", w.Account(), "error", err)
+		w.logs.space.log.Warn("the log of tasks does not take a message: nothing counts before it does", "account", w.log.Account(), "error", err)
 	}
 }
 
@@ -220,11 +219,11 @@ func (w *writer) reached(seq uint64) (trim uint64) {
 	defer s.mu.Unlock()
 	if w.stalled {
 		w.stalled = false
-		s.log.Info("the log of tasks takes messages again", "account", w.Account())
+		s.log.Info("the log of tasks takes messages again", "account", w.log.Account())
 	}
-	ticket, trim := w.Took(seq)
+	ticket, trim := w.log.Took(seq)
 	if s.err == nil && ticket > 0 {
-		_ = s.step(&workcore.Input{Kind: workcore.InDurable, ID: w.Account(), Ticket: ticket}) // It is never refused.
+		_ = s.step(&workcore.Input{Kind: workcore.InDurable, ID: w.log.Account(), Ticket: ticket}) // It is never refused.
 		s.tell(s.now)
 	}
 	return trim
@@ -232,8 +231,8 @@ func (w *writer) reached(seq uint64) (trim uint64) {
 
 // trim removes the phase before the one that has just ended: whoever reads results of a phase reads them then.
 func (w *writer) trim(ctx context.Context, before uint64) {
-	if err := w.logs.log.Purge(ctx, w.Subject(), before); err != nil && ctx.Err() == nil {
-		w.logs.space.log.Warn("the log of a phase that is over could not be removed", "account", w.Account(), "error", err)
+	if err := w.logs.log.Purge(ctx, w.log.Subject(), before); err != nil && ctx.Err() == nil {
+		w.logs.space.log.Warn("the log of a phase that is over could not be removed", "account", w.log.Account(), "error", err)
 	}
 }
 
@@ -244,12 +243,12 @@ func (l *logs) failed(ctx context.Context, w *writer, err error) {
 	defer s.mu.Unlock()
 	switch {
 	case s.err != nil || ctx.Err() != nil:
-	case errors.Is(err, worklog.ErrFenced) && w.Account() != s.link.Self().Name:
-		if l.writers[w.Account()] != w {
+	case errors.Is(err, worklog.ErrFenced) && w.log.Account() != s.link.Self().Name:
+		if l.writers[w.log.Account()] != w {
 			return
 		}
-		delete(l.writers, w.Account())
-		_ = s.step(&workcore.Input{Kind: workcore.InDisown, ID: w.Account()}) // It is never refused.
+		delete(l.writers, w.log.Account())
+		_ = s.step(&workcore.Input{Kind: workcore.InDisown, ID: w.log.Account()}) // It is never refused.
 		s.tell(s.now)
 	case errors.Is(err, worklog.ErrFenced):
 		s.finish(fmt.Errorf("%w: %w", ErrDropped, err))
@@ -460,7 +459,7 @@ func (l *logs) isOrphan(account string) bool {
 func (l *logs) dropWriters() {
 	for p := range l.space.roster {
 		if w := l.writers[p.Name]; w != nil && p.Name != l.space.link.Self().Name {
-			w.Drop()
+			w.log.Drop()
 			delete(l.writers, p.Name)
 		}
 	}

@@ -27,8 +27,8 @@ func newDiffusion(c *Config) *diffusion {
 }
 
 // Look evaluates the imbalance, and asks for as much as the activation allows. It waits for
-// all answers before it looks again. Until data travel with tasks, all tasks are of one
-// class, which each member has.
+// all answers before it looks again. All tasks are of one class, which each member has:
+// tasks do not name data yet.
 func (s *diffusion) Look(now clocksync.Instant, v *View, to []Demand) ([]Demand, clocksync.Instant) {
 	if v.Activity.Slots() == 0 {
 		return to, clocksync.MaxInstant
@@ -88,9 +88,9 @@ func (s *diffusion) askOne(now clocksync.Instant, v *View, to []Demand, next clo
 	return append(to, Demand{Member: best.Name, Tasks: 1}), clocksync.MaxInstant
 }
 
-// Answer gives what is asked for of what no slot here can start, but for the last task never
-// so much that the asking member has as much afterwards as this one had: so moves end.
-// Without such a task it gives half of the divisible one that runs.
+// Answer gives tasks that no slot here can start, up to the number asked for. The asking member
+// always ends with fewer than this one had, except for the last task, so moves end. If no task
+// waits, it gives half of a divisible task that runs.
 func (s *diffusion) Answer(_ clocksync.Instant, v *View, d Demand) Share {
 	if d.Member == v.Self {
 		return Share{}

@@ -30,12 +30,12 @@
 // mean for the difference. It looks seldom while it has much (phase 1), and at every
 // change when it has little (phase 2).
 //
-// [Links] moves tasks along paths between two members , in CORD's own words (Huang
+// [Links] moves tasks along paths between two members, in CORD's own words (Huang
 // 1996, section 4.1.2, table 4.1).
 //
 // [Tree] is CORD's tree of clusters (section 6.2): the slowest member is paired with the
-// fastest, level by level. A member that is short of work asks its partners, those of low
-// levels first.
+// fastest, level by level. A member short of work asks its partners, the lowest
+// level first.
 //
 // [Chunk] is self-scheduling. The member that put the tasks cuts them: SS one by one,
 // CSS by a fixed number, GSS by ceil(remaining / processors), TSS by falling numbers,

@@ -15,7 +15,7 @@ import (
 //
 // L is how many tasks wait at the member. Below u it is underloaded, above o overloaded.
 // Either condition may be left out, and both with the brackets. The part in square brackets
-// is how much of its tasks a member gives: it may be left out of one that never gives.
+// is the part of its tasks that a member gives; a member that never gives needs none.
 type link struct{ ends [2]linkEnd }
 
 type linkEnd struct {

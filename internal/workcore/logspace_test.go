@@ -1192,24 +1192,10 @@ func TestLogMutants(t *testing.T) {
 			w.bendEnd = func(n *keeperNode) { delete(n.machine.accounts.own.held, n.machine.holder) }
 		},
 	} {
-		seed, example := uint64(0), ""
-		for ; seed < 2000 && example == ""; seed++ {
+		noticed(t, name, 2000, func(seed uint64) []string {
 			w := newLogSpace(seed)
 			bend(w)
-			func() {
-				defer func() {
-					if r := recover(); r != nil {
-						w.fault("panic: %v", r)
-					}
-				}()
-				w.live()
-			}()
-			if len(w.faults) > 0 {
-				example = w.faults[0]
-			}
-		}
-		if t.Logf("%s: noticed in world %d: %s", name, seed-1, example); example == "" {
-			t.Errorf("nobody noticed: %s", name)
-		}
+			return faultsOf(w.live, &w.faults)
+		})
 	}
 }

@@ -907,26 +907,35 @@ func TestSpaceMutants(t *testing.T) {
 			w.strategy = func() local.Local { return greedy{} }
 		},
 	} {
-		seed, example := uint64(0), ""
-		for ; seed < 8000 && example == ""; seed++ {
+		noticed(t, name, 8000, func(seed uint64) []string {
 			w := newSpace(seed)
 			bend(w)
-			func() {
-				defer func() {
-					if r := recover(); r != nil {
-						w.fault("panic: %v", r)
-					}
-				}()
-				w.live()
-			}()
-			if len(w.faults) > 0 {
-				example = w.faults[0]
-			}
+			return faultsOf(w.live, &w.faults)
+		})
+	}
+}
+
+// faultsOf runs a world, and returns its faults. A panic is one.
+func faultsOf(live func(), faults *[]string) (list []string) {
+	defer func() {
+		if r := recover(); r != nil {
+			list = append(*faults, fmt.Sprintf("panic: %v", r))
 		}
-		if t.Logf("%s: noticed in space %d: %s", name, seed-1, example); example == "" {
-			t.Errorf("nobody noticed: %s", name)
+	}()
+	live()
+	return *faults
+}
+
+// noticed fails the test if none of so many worlds has a fault.
+func noticed(t *testing.T, name string, worlds uint64, faults func(seed uint64) []string) {
+	t.Helper()
+	for seed := range worlds {
+		if list := faults(seed); len(list) > 0 {
+			t.Logf("%s: noticed in world %d: %s", name, seed, list[0])
+			return
 		}
 	}
+	t.Errorf("nobody noticed: %s", name)
 }
 
 // TestSameOutputs: a space that is lived twice has the same frames, byte for byte.

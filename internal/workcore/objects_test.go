@@ -597,8 +597,7 @@ func TestObjectMutants(t *testing.T) {
 			}
 		}},
 	} {
-		example, seed := "", uint64(0)
-		for ; seed < 2000 && example == ""; seed++ {
+		noticed(t, name, 2000, func(seed uint64) []string {
 			w := newEstate(seed, one.durable)
 			if one.bend != nil {
 				w.bend = one.bend
@@ -606,21 +605,8 @@ func TestObjectMutants(t *testing.T) {
 			if one.twist != nil {
 				w.twist = one.twist
 			}
-			func() {
-				defer func() {
-					if r := recover(); r != nil {
-						w.fault("panic: %v", r)
-					}
-				}()
-				w.live()
-			}()
-			if len(w.faults) > 0 {
-				example = w.faults[0]
-			}
-		}
-		if t.Logf("%s: noticed in world %d: %s", name, seed-1, example); example == "" {
-			t.Errorf("nobody noticed: %s", name)
-		}
+			return faultsOf(w.live, &w.faults)
+		})
 	}
 }
 
