@@ -43,7 +43,7 @@ type total interface {
 
 // Func declares a function of that name. It runs once for each task, in a free slot of any member that
 // declares it. Argument and result travel as bytes: those of MarshalBinary and UnmarshalBinary if the
-// type has them, a []byte as it is, and everything else as JSON; at most 48 KiB each. ctx ends when the
+// type has them, a []byte as it is, and everything else as JSON; at most 16 MiB each. ctx ends when the
 // task is not this member's any more ([ErrTaskGone]), and when the space is closed.
 //
 // If it returns an error or panics, the task runs again, as often as the key retry says, and is

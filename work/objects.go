@@ -10,7 +10,7 @@ import (
 )
 
 // Object declares a kind of objects. Its function makes the state of an object from the argument of
-// [Space.Create]; it may send messages. The state travels as bytes as with [Func], at most 32 KiB.
+// [Space.Create]; it may send messages. The state travels as bytes as with [Func].
 func Object[S, A any](kind string, create func(ctx context.Context, arg A) (*S, error)) Option {
 	if create == nil {
 		return declare(&function{name: kind}, "it is nil")
@@ -36,11 +36,7 @@ func Object[S, A any](kind string, create func(ctx context.Context, arg A) (*S, 
 			if !ok {
 				return nil, fmt.Errorf("the state is %T, and not %v", state, reflect.TypeFor[*S]())
 			}
-			data, err := encode("the state", "", s)
-			if err == nil && len(data) > workcore.MaxState {
-				err = fmt.Errorf("the state has %d bytes, and at most %d are allowed: keep a reference to the data instead", len(data), workcore.MaxState)
-			}
-			return data, err
+			return encode("the state", "", s)
 		},
 		state: reflect.TypeFor[*S](),
 	}
@@ -57,7 +53,7 @@ func Object[S, A any](kind string, create func(ctx context.Context, arg A) (*S, 
 // serves one message at a time. What the function puts and sends counts with the save of the object. If it
 // returns an error or panics, the object goes back to its last save and serves the message again, as often
 // as the key retry says; then it goes on without it, and the member that has created the object reports that
-// ([TaskError]). A message has at most 16 KiB.
+// ([TaskError]).
 func On[S, A any](kind, name string, serve func(ctx context.Context, state *S, arg A) error) Option {
 	if serve == nil {
 		return declare(&function{name: name}, "it is nil")

@@ -82,6 +82,12 @@ func (w *witness) log(object string) []string {
 // estate opens the spaces of members with functions of their own. Who is proxied comes by another address.
 func (g *liveGroup) estate(w *witness, url func(string) string, names ...string) (list []*work.Space, leave func(i int)) {
 	g.t.Helper()
+	return g.estateOf(w.options, url, names...)
+}
+
+// estateOf is estate for other functions.
+func (g *liveGroup) estateOf(options func(member string) []work.Option, url func(string) string, names ...string) (list []*work.Space, leave func(i int)) {
+	g.t.Helper()
 	list = make([]*work.Space, len(names))
 	members := make([]*agent.Member, len(names))
 	errs := make([]error, len(names))
@@ -89,7 +95,7 @@ func (g *liveGroup) estate(w *witness, url func(string) string, names ...string)
 	for i, name := range names {
 		all.Go(func() {
 			if members[i], errs[i] = agent.Join(g.t.Context(), url(name), agent.Config{Group: "g", Name: name}, agent.OwnConn()); errs[i] == nil {
-				list[i], errs[i] = work.Open(g.t.Context(), members[i], w.options(name)...)
+				list[i], errs[i] = work.Open(g.t.Context(), members[i], options(name)...)
 			}
 		})
 	}
@@ -404,13 +410,13 @@ func TestObjectsRefused(t *testing.T) {
 	_, errKind := work.Open(ctx, m, serveOf)
 	_, errState := work.Open(ctx, m, work.Object("none", func(context.Context, int) (*int, error) { return nil, nil }), serveOf)
 	for want, err := range map[string]error{
-		`work: function "serve" serves objects of the kind "none", which is not declared: declare it by Object`:                   errKind,
-		`work: function "serve" serves *work_test.tally, and the state of the kind "none" is *int`:                                errState,
-		`work: create: "note" is no kind of objects: declare it by Object`:                                                        a.Create(ctx, "note", 1, note{}),
-		`work: send: function "tally" serves no objects: declare it by On`:                                                        a.Send(ctx, 1, "tally", 1),
-		`work: put: "note" is about objects: use Create and Send`:                                                                 a.Put(ctx, "note", note{}),
-		`work: put a task of "note": it is said of an object alone: give it to Create`:                                            a.Send(ctx, 1, "note", note{}, work.Near(2)),
-		`work: put: message "big": its body has 20037 bytes, and at most 16384 are allowed: send a reference to the data instead`: a.Send(ctx, 1, "note", note{From: strings.Repeat("x", 20000)}, work.ID("big")),
+		`work: function "serve" serves objects of the kind "none", which is not declared: declare it by Object`:                                           errKind,
+		`work: function "serve" serves *work_test.tally, and the state of the kind "none" is *int`:                                                        errState,
+		`work: create: "note" is no kind of objects: declare it by Object`:                                                                                a.Create(ctx, "note", 1, note{}),
+		`work: send: function "tally" serves no objects: declare it by On`:                                                                                a.Send(ctx, 1, "tally", 1),
+		`work: put: "note" is about objects: use Create and Send`:                                                                                         a.Put(ctx, "note", note{}),
+		`work: put a task of "note": it is said of an object alone: give it to Create`:                                                                    a.Send(ctx, 1, "note", note{}, work.Near(2)),
+		`work: put: the argument of "note" has 16777253 bytes, and at most 16777216 are allowed: let it name the data instead, or have less in each task`: a.Send(ctx, 1, "note", note{From: strings.Repeat("x", 16<<20)}, work.ID("big")),
 	} {
 		if err == nil || err.Error() != want {
 			t.Errorf("%v\nwant %s", err, want)

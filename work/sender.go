@@ -4,9 +4,12 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"maps"
 	"sync"
 
+	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/link"
+	"github.com/gopegasus/pegasus/internal/pieces"
 	"github.com/gopegasus/pegasus/internal/workcore"
 )
 
@@ -18,7 +21,11 @@ const (
 	maxQueued = 64
 )
 
-// sender sends frames. Those to one member that have come together go as one message.
+// piecesForm is the first byte of a message about pieces, among frames. No frame begins with it.
+const piecesForm = 0xFF
+
+// sender sends frames. Those to one member that have come together go as one message. A frame that fits into no message
+// is offered, and goes in pieces.
 type sender struct {
 	conn    link.Conn
 	subject func(member string) string
@@ -29,20 +36,75 @@ type sender struct {
 	order   []string            // members that have some
 	scratch []byte
 	dropped uint64
+	large   map[string]*pieces.Sender // by member
+	first   uint64                    // number of offers
 }
 
-func newSender(conn link.Conn, subject func(string) string) *sender {
-	return &sender{conn: conn, subject: subject, kick: make(chan struct{}, 1), queues: map[string][][]byte{}}
+func newSender(conn link.Conn, subject func(string) string, began clocksync.Instant) *sender {
+	return &sender{
+		conn: conn, subject: subject, kick: make(chan struct{}, 1), queues: map[string][][]byte{}, large: map[string]*pieces.Sender{},
+		first: uint64(max(0, began)), //nolint:gosec // It is not negative.
+	}
 }
 
 // add puts a frame into the queue. It keeps nothing of it.
-func (s *sender) add(f *workcore.Frame) {
+func (s *sender) add(now clocksync.Instant, f *workcore.Frame) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.scratch = f.Append(s.scratch[:0])
-	q := s.queues[f.To.Name]
+	if s.scratch = f.Append(s.scratch[:0]); len(s.scratch) <= workcore.MaxFrame {
+		s.enqueue(f.To.Name)
+		return
+	}
+	large := s.large[f.To.Name]
+	if large == nil {
+		large = pieces.NewSender(s.first)
+		s.large[f.To.Name] = large
+	}
+	offer, ok := large.Offer(now, f.Key(), f.Answers(), s.scratch)
+	if s.scratch = nil; !ok {
+		s.dropped++
+		return
+	}
+	s.addPieces(f.To.Name, []pieces.Message{offer})
+}
+
+// answer answers a member that wants pieces.
+func (s *sender) answer(now clocksync.Instant, to string, want *pieces.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	large := s.large[to]
+	if large == nil {
+		large = pieces.NewSender(s.first)
+	}
+	s.addPieces(to, large.Answer(now, want))
+}
+
+// send puts messages about pieces into the queue.
+func (s *sender) send(to string, list []pieces.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.addPieces(to, list)
+}
+
+func (s *sender) addPieces(to string, list []pieces.Message) {
+	for i := range list {
+		s.scratch = list[i].Append(append(s.scratch[:0], piecesForm))
+		s.enqueue(to)
+	}
+}
+
+// keep forgets what is for members that are not in the roster.
+func (s *sender) keep(roster map[workcore.Peer]bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.large, func(to string, _ *pieces.Sender) bool { return !names(roster, to) })
+}
+
+// enqueue puts what is in scratch into the queue.
+func (s *sender) enqueue(to string) {
+	q := s.queues[to]
 	if len(q) == 0 {
-		s.order = append(s.order, f.To.Name)
+		s.order = append(s.order, to)
 	}
 	if n := len(q); n == 0 || len(q[n-1])+len(s.scratch)+binary.MaxVarintLen32 > messageBytes {
 		if n >= maxQueued {
@@ -53,7 +115,7 @@ func (s *sender) add(f *workcore.Frame) {
 	}
 	last := &q[len(q)-1]
 	*last = append(binary.AppendUvarint(*last, uint64(len(s.scratch))), s.scratch...)
-	s.queues[f.To.Name] = q
+	s.queues[to] = q
 	select {
 	case s.kick <- struct{}{}:
 	default:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/config"
 	"github.com/gopegasus/pegasus/internal/link"
+	"github.com/gopegasus/pegasus/internal/pieces"
 	"github.com/gopegasus/pegasus/internal/workcore"
 	"github.com/gopegasus/pegasus/predicates"
 )
@@ -70,7 +72,8 @@ type Space struct {
 	reported  clocksync.Instant // when somebody was told last how the space stands
 	early     [][]byte          // frames of lives that were not in the roster yet
 	reader    workcore.Reader
-	saveEvery time.Duration // of a busy object; it does not change
+	fetches   map[string]*pieces.Receiver // frames in pieces, by the member that sends them
+	saveEvery time.Duration               // of a busy object; it does not change
 	begun     clocksync.Instant
 	now       clocksync.Instant // of the last step
 }
@@ -111,7 +114,7 @@ func Open(ctx context.Context, m *agent.Member, options ...Option) (*Space, erro
 func open(ctx context.Context, l link.Link, options []Option) (*Space, error) {
 	s := &Space{
 		link: l, log: l.Log().With("member", l.Self().Name), functions: map[string]*function{}, kick: make(chan struct{}, 1),
-		results: map[string]*results{}, foreign: map[foreign]*results{}, ids: newIDs(), wake: clocksync.MaxInstant, begun: l.Now(), estimate: clocksync.MinInstant, reported: clocksync.MinInstant,
+		results: map[string]*results{}, foreign: map[foreign]*results{}, fetches: map[string]*pieces.Receiver{}, ids: newIDs(), wake: clocksync.MaxInstant, begun: l.Now(), estimate: clocksync.MinInstant, reported: clocksync.MinInstant,
 	}
 	var faults []error
 	for _, o := range options {
@@ -146,7 +149,7 @@ func (s *Space) begin(ctx context.Context) (err error) { //nolint:contextcheck /
 	if s.conn, err = s.link.Connect(ctx); err != nil {
 		return fmt.Errorf("work: open the space as %q: %w", self.Name, err)
 	}
-	s.sender = newSender(s.conn, s.link.Subject)
+	s.sender = newSender(s.conn, s.link.Subject, s.begun)
 	beside, stop := context.WithCancel(context.Background())
 	s.stop, s.stopWatch = stop, func() {}
 	fail := func(err error) error {
@@ -245,6 +248,16 @@ func lives(r *link.Roster) map[workcore.Peer]bool {
 	return m
 }
 
+// names reports whether a member of that name is in a roster.
+func names(roster map[workcore.Peer]bool, member string) bool {
+	for p := range roster {
+		if p.Name == member {
+			return true
+		}
+	}
+	return false
+}
+
 func has(r *link.Roster, self link.Peer) bool {
 	return slices.Contains(r.Peers, self)
 }
@@ -318,12 +331,16 @@ func (s *Space) loop(ctx context.Context) {
 		if now >= s.wake {
 			_ = s.step(&workcore.Input{Kind: workcore.InTick}) // A tick is never refused.
 		}
+		s.askAgain(now)
 		if now.Sub(saved) >= savePause {
 			saved = now
 			s.saveBags()
 		}
 		s.tell(now)
 		next := min(s.wake, s.nextEstimate(), now.Add(time.Hour))
+		for _, f := range s.fetches {
+			next = min(next, f.Wake())
+		}
 		if s.saves() {
 			next = min(next, saved.Add(savePause))
 		}
@@ -375,6 +392,8 @@ func (s *Space) takeRoster(r link.Roster) {
 	}
 	_ = s.step(&workcore.Input{Kind: workcore.InRoster, Roster: peers}) // A roster is never refused.
 	s.roster = lives(&r)
+	s.sender.keep(s.roster)
+	maps.DeleteFunc(s.fetches, func(from string, _ *pieces.Receiver) bool { return !names(s.roster, from) })
 	early := s.early
 	s.early = nil
 	for _, f := range early {
@@ -455,7 +474,7 @@ func (s *Space) carry() {
 func (s *Space) carryOne() {
 	out := &s.out
 	for i := range out.Frames {
-		s.sender.add(&out.Frames[i])
+		s.sender.add(s.now, &out.Frames[i])
 	}
 	for _, i := range out.Stops {
 		s.stopRun(s.runs[i])
@@ -670,6 +689,9 @@ func (s *Space) receive(subject string, data []byte) {
 
 // readFrame takes an encoded frame. That of a member which is not in the roster may be ahead of the roster.
 func (s *Space) readFrame(from string, data []byte) error {
+	if len(data) > 0 && data[0] == piecesForm {
+		return s.readPieces(from, data[1:])
+	}
 	f, err := s.reader.Read(data)
 	switch {
 	case err != nil:
@@ -682,6 +704,50 @@ func (s *Space) readFrame(from string, data []byte) error {
 		s.early = append(s.early, bytes.Clone(data))
 	}
 	return nil
+}
+
+// readPieces takes a message about a frame that travels in pieces.
+func (s *Space) readPieces(from string, data []byte) error {
+	if !names(s.roster, from) {
+		return nil // It offers again what matters.
+	}
+	m, err := pieces.Read(data)
+	if err != nil {
+		return err
+	}
+	now := s.link.Now()
+	if m.Kind == pieces.Want {
+		s.sender.answer(now, from, &m)
+		return s.step(&workcore.Input{Kind: workcore.InUnderway, To: from})
+	}
+	f := s.fetches[from]
+	if f == nil {
+		f = &pieces.Receiver{}
+		s.fetches[from] = f
+	}
+	whole, out := f.Take(now, &m)
+	if len(out) > 0 {
+		s.sender.send(from, out)
+		for _, demand := range f.Notes() {
+			if s.err == nil && demand > 0 {
+				_ = s.step(&workcore.Input{Kind: workcore.InUnderway, Ticket: demand}) // It is never refused.
+			}
+		}
+		s.look() // The loop asks again if nothing comes.
+	}
+	if whole == nil || s.err != nil {
+		return nil
+	}
+	return s.readFrame(from, whole)
+}
+
+// askAgain asks for pieces that have not come in time. The lock is held.
+func (s *Space) askAgain(now clocksync.Instant) {
+	for from, f := range s.fetches {
+		if out := f.Tick(now); len(out) > 0 {
+			s.sender.send(from, out)
+		}
+	}
 }
 
 func (s *Space) takeFrame(f *workcore.Frame) {

@@ -438,7 +438,7 @@ func TestRefused(t *testing.T) {
 			}
 		}
 		bytes := g.space(t, "b", Func("bytes", func(context.Context, []byte) ([]byte, error) { return nil, nil }))
-		if err := bytes.Put(ctx, "bytes", make([]byte, 50_000)); fmt.Sprint(err) != `work: put: the argument of "bytes" has 50000 bytes, and at most 49152 are allowed: let it name the data instead, or have less in each task` {
+		if err := bytes.Put(ctx, "bytes", make([]byte, 17<<20)); fmt.Sprint(err) != `work: put: the argument of "bytes" has 17825792 bytes, and at most 16777216 are allowed: let it name the data instead, or have less in each task` {
 			t.Error(err)
 		}
 		g.section = nil

@@ -16,7 +16,7 @@ const (
 	formObjects = 3
 )
 
-// MaxFrame is how many bytes an encoded frame has at most.
+// MaxFrame is how many bytes an encoded frame has at most that fits into one message.
 const MaxFrame = 62 << 10
 
 // The parts of a frame, as the second byte says.
@@ -60,8 +60,8 @@ const maxNames = 1024
 // Read reads an encoded frame. It keeps none of data, and allocates no more than a few times its size. What it
 // returns has passed [Frame.Check], and counts until the next call; texts and bytes of tasks and records last.
 func (r *Reader) Read(data []byte) (*Frame, error) {
-	if len(data) < 2 || len(data) > MaxFrame {
-		return nil, fmt.Errorf("frame: it has %d bytes: 2 to %d are allowed", len(data), MaxFrame)
+	if len(data) < 2 || len(data) > MaxWhole {
+		return nil, fmt.Errorf("frame: it has %d bytes: 2 to %d are allowed", len(data), MaxWhole)
 	}
 	if data[0] < formFirst || data[0] > formObjects {
 		return nil, fmt.Errorf("frame: it has the form %d, and this program reads %d to %d: let all members of the space run the same version", data[0], formFirst, formObjects)

@@ -72,8 +72,8 @@ func TestRefusedFrames(t *testing.T) {
 	demand := frames()[0]
 	good := demand.Append(nil)
 	for text, data := range map[string][]byte{
-		"frame: it has 0 bytes: 2 to 63488 are allowed":           nil,
-		"frame: it has 63489 bytes: 2 to 63488 are allowed":       make([]byte, workcore.MaxFrame+1),
+		"frame: it has 0 bytes: 2 to 41943040 are allowed":        nil,
+		"frame: it has 41943041 bytes: 2 to 41943040 are allowed": make([]byte, workcore.MaxWhole+1),
 		"frame: it has the form 9, and this program reads 1 to 3": append([]byte{9}, good[1:]...),
 		"frame: there is no part 0":                               {1, 0},
 		"frame: 1 bytes are left over":                            append(slices.Clip(good), 0),

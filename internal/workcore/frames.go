@@ -6,12 +6,17 @@ import (
 	"strconv"
 )
 
-// Limits of a frame, so that it fits into 64 KiB.
+// Limits of a frame. One with several tasks or messages fits into 64 KiB; one task, message or record may have more, and
+// travels in pieces.
 const (
-	MaxBytes = 56 << 10 // of the texts and bytes of a parcel or a record
+	MaxBytes = 56 << 10 // of the texts and bytes of a parcel or a post with several tasks or messages
+	MaxWhole = 40 << 20 // of an encoded frame
 	MaxHeld  = 384      // leases of other accounts that a member has
 	MaxName  = 128      // bytes of the name of a member
 )
+
+// maxStep is how many bytes the texts and bytes of a record have, so that its frame is no larger than MaxWhole.
+const maxStep = MaxWhole - 1<<20
 
 // Peer is one life of a member. A member that comes back is another peer.
 type Peer struct {
@@ -102,6 +107,30 @@ type Holds struct {
 	List    []Held  // leases of the account of the receiver
 }
 
+// Key names what a frame brings. A frame that is sent again has the same key, if it is of a task or a message.
+func (f *Frame) Key() string {
+	switch {
+	case f.Step != nil:
+		return fmt.Sprint("step ", f.Phase, " ", f.Step.Record.ID, " ", f.Step.Record.On, " ", f.Step.Try)
+	case f.Parcel != nil && f.Parcel.Demand > 0:
+		return fmt.Sprint("parcel ", f.Parcel.Demand)
+	case f.Parcel != nil && len(f.Parcel.Leases) > 0:
+		return fmt.Sprint("object ", f.Phase, " ", f.Parcel.Leases[0].Lease.Task.ID)
+	case f.Post != nil && len(f.Post.Messages) > 0:
+		return fmt.Sprint("post ", f.Phase, " ", f.Post.For, " ", f.Post.Account, " ", f.Post.Messages[0].Number)
+	default:
+		return strconv.Itoa(int(f.part()))
+	}
+}
+
+// Answers is the number of the demand that a frame answers; 0: none.
+func (f *Frame) Answers() uint64 {
+	if f.Parcel != nil {
+		return f.Parcel.Demand
+	}
+	return 0
+}
+
 // Check returns an error if the frame may not be sent, and is not to be read.
 func (f *Frame) Check() error {
 	for _, p := range []Peer{f.From, f.To} {
@@ -174,7 +203,7 @@ func (p *Parcel) check() error {
 		}
 		n += l.bytes()
 	}
-	if n > MaxBytes {
+	if n > MaxBytes && len(p.Leases) > 1 || n > maxStep {
 		return fmt.Errorf("the parcel has %d bytes, and at most %d are allowed", n, MaxBytes)
 	}
 	return nil
@@ -222,8 +251,8 @@ func (s *Step) check() error {
 			return fmt.Errorf("record of task %q: the key of a child is %v: it must be a number", r.ID, k)
 		}
 	}
-	if n > MaxBytes || len(s.Keys) > len(r.Children) || s.Try < 0 {
-		return fmt.Errorf("record of task %q: it has %d bytes, %d keys for %d children, and at most %d bytes are allowed: record more often", r.ID, n, len(s.Keys), len(r.Children), MaxBytes)
+	if n > maxStep || len(s.Keys) > len(r.Children) || s.Try < 0 {
+		return fmt.Errorf("record of task %q: it has %d bytes, %d keys for %d children, and at most %d bytes are allowed: record more often", r.ID, n, len(s.Keys), len(r.Children), maxStep)
 	}
 	return nil
 }

@@ -67,6 +67,9 @@ const (
 	InAdopt
 	// InDisown: this member does not have the account of the member ID any more.
 	InDisown
+	// InUnderway: pieces of a frame are on their way: from another member, in answer to the demand Ticket, or to the
+	// member To.
+	InUnderway
 	// InMove: the object ID of an account here is to be at the member To from its next message on.
 	InMove
 )
@@ -80,13 +83,13 @@ type Input struct {
 	Task    *Task   // of InPut
 	Key     float64 // of InPut: tasks with smaller keys run first
 	ID      string  // of InCancel, InDurable, InAdopt, InDisown and InMove
-	To      string  // of InMove
+	To      string  // of InMove and InUnderway
 	Slot    int     // of InItems, InYield and InDone
 	Step    *Step   // of InYield and InDone
 	Items   int     // of InItems and InYield
 	Phase   uint64  // of InEnd
 	Void    bool    // of InEnd
-	Ticket  uint64  // of InDurable
+	Ticket  uint64  // of InDurable and InUnderway
 	Account *Store  // of InAdopt
 }
 
@@ -120,6 +123,8 @@ type Append struct {
 	Open    int    // tasks of the account that are open after it
 	Objects int    // of the account after it
 	Ends    bool   // it has the end of a phase
+
+	begun bool // a message has its beginning
 }
 
 // Run is a task that begins in a slot.

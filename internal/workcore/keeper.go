@@ -177,9 +177,10 @@ func (k *Keeper) Take(account string, d Decision, may func() bool) (*Store, *Wri
 		if p := r.last.Phase; 0 < p && p <= d.Valid {
 			store.End() // Its owner died before it could.
 		}
+		left := 0
 		for entries := store.TakeLog(); len(entries) > 0 && err == nil; {
 			b := Batch{Owner: k.Self, Phase: d.Phase + 1, Open: max(1, store.account.counts.Open), Objects: store.account.counts.Objects}
-			if b.Entries, entries = SplitEntries(entries, w.limit); len(entries) == 0 {
+			if b.Entries, entries, left, b.part = cutEntries(entries, left, w.limit); len(entries) == 0 {
 				b.Open = store.account.counts.Open
 			}
 			w.last, err = k.Log.Append(w.subject, w.last, b.Append(nil))
@@ -201,9 +202,12 @@ type Writer struct {
 	limit   int
 	pending []Append
 	last    uint64 // sequence of the last message
-	ended   uint64 // of the message with the last end of a phase; 0: none
+	ended   uint64 // of the message with the last end of a phase, or before; 0: none
+	ending  uint64 // of the first message of an append with the end of a phase that is not whole in the log
+	begins  bool   // the message under way is that one
 	ticket  uint64 // of the last append that is whole in the message under way, or before
 	ends    bool   // that message has the end of a phase
+	left    int    // bytes of the first entry of pending whose beginning is in that message; 0: it has none
 }
 
 // Account is whose log it is.
@@ -232,7 +236,7 @@ func (w *Writer) recover(k *Keeper, valid uint64) (*Recovery, error) {
 func (w *Writer) Add(a *Append) { w.pending = append(w.pending, *a) }
 
 // Drop forgets what the log does not have yet: another life has the account.
-func (w *Writer) Drop() { w.pending = nil }
+func (w *Writer) Drop() { w.pending, w.left = nil, 0 }
 
 // Compose makes a message of what is pending, as far as it fits, and says on which one it is to be appended. It
 // returns nil if nothing is pending. Took comes before the next call.
@@ -242,19 +246,25 @@ func (w *Writer) Compose() (body []byte, on uint64) {
 	}
 	b := Batch{Owner: w.owner}
 	var entries []byte
-	for w.ends = false; len(w.pending) > 0; {
+	for w.ends, w.begins = false, false; len(w.pending) > 0; {
 		a := &w.pending[0]
 		if len(entries) > 0 && (len(entries)+len(a.Entries) > w.limit || a.Phase != b.Phase) {
 			break
 		}
 		b.Number, b.Phase, b.Open, b.Objects = a.Ticket, a.Phase, a.Open, a.Objects
-		first, rest := SplitEntries(a.Entries, w.limit)
+		if a.Ends && !a.begun {
+			a.begun, w.begins = true, true
+		}
+		var first, rest []byte
+		first, rest, w.left, b.part = cutEntries(a.Entries, w.left, w.limit)
 		if entries = append(entries, first...); len(rest) > 0 {
 			a.Entries, b.Open = rest, max(1, a.Open) // The rest may open tasks.
 			break
 		}
 		w.ticket, w.ends = a.Ticket, w.ends || a.Ends
-		w.pending = w.pending[1:]
+		if w.pending = w.pending[1:]; b.part {
+			break
+		}
 	}
 	b.Entries = entries
 	return b.Append(nil), w.last
@@ -263,8 +273,12 @@ func (w *Writer) Compose() (body []byte, on uint64) {
 // Took notes that the log has the message as the sequence. Ticket is that of the last append that it has whole. Messages
 // before the sequence trim are of a phase before the one that has just ended, and may go; 0: none.
 func (w *Writer) Took(seq uint64) (ticket, trim uint64) {
-	if w.last = seq; w.ends {
-		trim, w.ended = w.ended, seq
+	w.last = seq
+	if w.begins {
+		w.ending = seq
+	}
+	if w.ends {
+		trim, w.ended = w.ended, w.ending
 	}
 	return w.ticket, trim
 }

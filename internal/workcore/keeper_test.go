@@ -5,6 +5,7 @@ import (
 	"errors"
 	"reflect"
 	"runtime"
+	"strconv"
 	"testing"
 
 	"github.com/gopegasus/pegasus/balance/local"
@@ -207,5 +208,120 @@ func TestOddLogs(t *testing.T) {
 		if err == nil || err.Error() != want {
 			t.Errorf("%v\nwant %s", err, want)
 		}
+	}
+}
+
+// TestLargeEntries: an entry that fits into no message is read again from its parts. Parts whose owner has died before
+// the last one are left out.
+func TestLargeEntries(t *testing.T) {
+	for _, size := range []int{MaxBatch - 100, MaxBatch, 3*MaxBatch + 7, MaxBody} {
+		s := NewRecovery(Limits{}).Own(ann, false)
+		for _, id := range []string{"before", "large", "after"} {
+			task := &Task{ID: id, Func: "f", Body: []byte("x")}
+			if id == "large" {
+				task.Body = make([]byte, size)
+			}
+			if err := s.Put(task, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w := &Writer{account: "ann", owner: ann, limit: MaxBatch}
+		w.Add(&Append{Entries: s.TakeLog(), Ticket: 1, Phase: 1, Open: 3})
+		whole := NewRecovery(Limits{})
+		var log [][]byte
+		for body, on := w.Compose(); body != nil; body, on = w.Compose() {
+			if len(body) > MaxBatch+300 {
+				t.Fatalf("%d: a message has %d bytes", size, len(body))
+			}
+			if last := len(w.pending) == 0; last != (w.ticket == 1) {
+				t.Errorf("%d: message %d: the last one is %t, and the ticket is %d", size, on+1, last, w.ticket)
+			}
+			if _, err := whole.Take(body); err != nil {
+				t.Fatal(err)
+			}
+			log = append(log, body)
+			w.Took(on + 1)
+		}
+		if c := whole.Own(bob, false).Account().Counts(); c.Open != 3 {
+			t.Errorf("%d: %d tasks are open instead of 3", size, c.Open)
+		}
+		for cut := 1; cut < len(log); cut++ {
+			r := NewRecovery(Limits{})
+			for _, body := range log[:cut] {
+				if _, err := r.Take(body); err != nil {
+					t.Fatal(err)
+				}
+			}
+			next := r.Own(bob, false)
+			open := next.Account().Counts().Open
+			if err := next.Put(&Task{ID: "large", Func: "f", Body: make([]byte, size)}, 0); err != nil {
+				t.Fatal(err)
+			}
+			w := &Writer{account: "ann", owner: bob, limit: MaxBatch}
+			w.Add(&Append{Entries: next.TakeLog(), Ticket: 1, Phase: 1, Open: 2})
+			for body, on := w.Compose(); body != nil; body, on = w.Compose() {
+				if _, err := r.Take(body); err != nil {
+					t.Fatalf("%d bytes, cut after message %d: %v", size, cut, err)
+				}
+				w.Took(on + 1)
+			}
+			if c := r.Own(ann, false).Account().Counts(); c.Open != max(open, 2) {
+				t.Errorf("%d bytes, cut after message %d: %d tasks are open, and were %d", size, cut, c.Open, open)
+			}
+			if cut > 4 { // The others are alike.
+				break
+			}
+		}
+	}
+}
+
+// TestTrimKeepsObjects: what the log keeps behind the end of a phase begins with that end, in how many messages it may be.
+func TestTrimKeepsObjects(t *testing.T) {
+	s := NewRecovery(Limits{}).Own(ann, false)
+	w := &Writer{account: "ann", owner: ann, limit: MaxBatch}
+	var log [][]byte
+	write := func(ends bool) {
+		w.Add(&Append{Entries: s.TakeLog(), Ticket: 1, Phase: 1, Ends: ends})
+		for body, on := w.Compose(); body != nil; body, on = w.Compose() {
+			log = append(log, body)
+			if _, trim := w.Took(on + 1); trim > 0 {
+				for i := range trim - 1 {
+					log[i] = nil
+				}
+			}
+		}
+	}
+	for i := range 5 {
+		o := &Task{ID: strconv.Itoa(i), Func: "f", Object: &Object{}, Body: make([]byte, MaxBatch/2)}
+		if err := s.Put(o, 0); err != nil {
+			t.Fatal(err)
+		}
+		if l, ok := s.Hand("ann", 0); !ok {
+			t.Fatal("the object does not run")
+		} else if outcome, err := s.Record(&Record{ID: o.ID, On: l.On, Rest: make([]byte, 2*MaxBatch), Served: 1}, nil); outcome != Counted {
+			t.Fatal(outcome, err)
+		}
+	}
+	write(false)
+	for range 3 {
+		if !s.End() {
+			t.Fatal("the phase does not end")
+		}
+		write(true)
+		r := NewRecovery(Limits{})
+		for _, body := range log {
+			if body == nil {
+				continue
+			}
+			if _, err := r.Take(body); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if c := r.Own(bob, false).Account().Counts(); c.Objects != 5 {
+			t.Fatalf("%d objects are left of 5", c.Objects)
+		}
+	}
+	if log[0] != nil {
+		t.Error("nothing was trimmed")
 	}
 }

@@ -13,6 +13,7 @@ const MaxBatch = 60 << 10
 const (
 	batchFirst   = 1 // without objects
 	batchObjects = 2
+	batchPart    = 3 // a part of one entry that is too large for a message
 )
 
 // Batch is one message of the log of an account: entries that became durable together.
@@ -22,14 +23,19 @@ type Batch struct {
 	Phase   uint64 // that the space is in
 	Open    int    // tasks of the account that are open after it
 	Objects int    // of the account
-	Entries []byte // as [Append] has them
+	Entries []byte // as [Append] has them, or the next bytes of an entry that is too large for a message
 
 	form byte // of the entries
+	part bool // Entries are a part of one entry
 }
 
 // Append appends the encoded batch to dst.
 func (b *Batch) Append(dst []byte) []byte {
-	c := coder{buf: append(dst, batchObjects), writing: true, form: formObjects}
+	form := byte(batchObjects)
+	if b.part {
+		form = batchPart
+	}
+	c := coder{buf: append(dst, form), writing: true, form: formObjects}
 	c.batch(b)
 	return append(c.buf, b.Entries...)
 }
@@ -45,11 +51,11 @@ func (c *coder) batch(b *Batch) {
 
 // ReadBatch reads an encoded batch. Its entries are a part of data.
 func ReadBatch(data []byte) (b Batch, err error) {
-	if len(data) == 0 || data[0] < batchFirst || data[0] > batchObjects {
+	if len(data) == 0 || data[0] < batchFirst || data[0] > batchPart {
 		return b, errors.New("batch of a log: it has another form than this program reads: let all members of the space run the same version, or remove the message if another program has written it")
 	}
-	if b.form = formWaits; data[0] == batchObjects {
-		b.form = formObjects
+	if b.form = formWaits; data[0] >= batchObjects {
+		b.form, b.part = formObjects, data[0] == batchPart
 	}
 	c := coder{buf: data[1:], form: b.form, names: map[string]string{}}
 	if c.batch(&b); c.err != nil {
@@ -74,6 +80,19 @@ func SplitEntries(entries []byte, limit int) (first, rest []byte) {
 		at = next
 	}
 	return entries[:at], entries[at:]
+}
+
+// cutEntries cuts off what goes into one message: as many entries as fit into limit bytes, or a part of one that is
+// larger. Left is how many bytes of the first entry are missing whose beginning is in the message before; 0: none.
+func cutEntries(entries []byte, left, limit int) (first, rest []byte, leftThen int, part bool) {
+	if left == 0 {
+		if first, rest = SplitEntries(entries, limit); len(first) <= limit {
+			return first, rest, 0, false
+		}
+		left = len(first)
+	}
+	n := min(left, limit)
+	return entries[:n], entries[n:], left - n, true
 }
 
 // entryKind says what an [entry] is.
@@ -160,6 +179,7 @@ type Recovery struct {
 	results []Result // since the last end of a phase, of phases behind valid
 	valid   uint64   // the last phase that is known to be over, with the results of it
 	begun   bool     // with the first entry of the log, or the end of a phase
+	parts   []byte   // of an entry that is not whole
 }
 
 // NewRecovery begins with an empty log.
@@ -180,6 +200,10 @@ func (r *Recovery) Take(data []byte) (found []Result, err error) {
 		return nil, err
 	}
 	ends, since := r.ends, 0
+	if whole := r.join(&b); !whole {
+		b.Entries, r.last = nil, b
+		return nil, nil
+	}
 	for left := b.Entries; len(left) > 0; {
 		var one []byte
 		one, left = SplitEntries(left, 0)
@@ -198,6 +222,22 @@ func (r *Recovery) Take(data []byte) (found []Result, err error) {
 	b.Entries = nil
 	r.last = b
 	return found, nil
+}
+
+// join joins the parts of an entry, and reports whether the entries of a batch are whole. Parts that end before their
+// entry does never counted: their owner has died. What the next one writes first is a whole entry.
+func (r *Recovery) join(b *Batch) (whole bool) {
+	if !b.part {
+		r.parts = nil
+		return true
+	}
+	r.parts = append(r.parts, b.Entries...)
+	n, used := binary.Uvarint(r.parts)
+	if used == 0 || used > 0 && n > uint64(len(r.parts)-used) && n <= MaxWhole {
+		return false
+	}
+	b.Entries, r.parts = r.parts, nil
+	return true
 }
 
 func (r *Recovery) takeEntry(data []byte, form byte) error {

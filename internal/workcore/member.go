@@ -171,6 +171,8 @@ func (m *Member) take(now clocksync.Instant, in *Input, out *Output) {
 		m.disown(in.ID)
 	case InMove:
 		out.Err = m.moveObject(in)
+	case InUnderway:
+		m.noteUnderway(now, in)
 	default:
 		panic(fmt.Sprintf("workcore: an input of the kind %d", in.Kind))
 	}
@@ -398,6 +400,25 @@ func (m *Member) settleDemand(now clocksync.Instant, number uint64, given bool) 
 	return true
 }
 
+// noteUnderway has what rests on a frame that travels in pieces wait for it.
+func (m *Member) noteUnderway(now clocksync.Instant, in *Input) {
+	for i := range m.peers {
+		if p := &m.peers[i]; p.demand > 0 && p.demand == in.Ticket {
+			p.deadline = max(p.deadline, now.Add(m.opts.Patience))
+		}
+	}
+	for i := range m.passed {
+		if p := &m.passed[i]; p.to.Name == in.To {
+			p.until = max(p.until, now.Add(m.opts.Patience))
+		}
+	}
+	for i := range m.pushes {
+		if p := &m.pushes[i]; p.to.Name == in.To {
+			p.again = max(p.again, now.Add(2*m.opts.Pace))
+		}
+	}
+}
+
 func (m *Member) giveUpDemands(now clocksync.Instant) {
 	for i := range m.peers {
 		if p := &m.peers[i]; p.demand > 0 && p.deadline <= now {
@@ -483,7 +504,7 @@ func (m *Member) give(to Peer, d *Demand, n int, others []Parted, out *Output) i
 	parcel, bytes := &Parcel{Demand: d.Number}, 0
 	add := func(l Parted) bool {
 		bytes += l.bytes()
-		if bytes <= MaxBytes && len(parcel.Leases) < MaxHeld {
+		if len(parcel.Leases) == 0 || bytes <= MaxBytes && len(parcel.Leases) < MaxHeld {
 			parcel.Leases = append(parcel.Leases, l)
 			return true
 		}

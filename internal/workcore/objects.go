@@ -85,12 +85,8 @@ func (t *Task) checkObject() error {
 		return fmt.Errorf("task %q: it is a part of another task, a message and an object: it can be one of these", t.ID)
 	case len(t.For) > MaxID+1:
 		return fmt.Errorf("message %q: the ID of its object has %d bytes, and at most %d are allowed", t.ID, len(t.For), MaxID)
-	case o == nil && len(t.Body) > MaxMessage:
-		return fmt.Errorf("message %q: its body has %d bytes, and at most %d are allowed: send a reference to the data instead", t.ID, len(t.Body), MaxMessage)
 	case o == nil:
 		return nil
-	case len(t.Body) > MaxState:
-		return fmt.Errorf("object %q: its state has %d bytes, and at most %d are allowed: keep a reference to the data instead", t.ID, len(t.Body), MaxState)
 	case len(o.Near) > MaxNear || len(o.At) > MaxNear:
 		return fmt.Errorf("object %q: it has %d neighbours and may be at %d members, and at most %d are allowed", t.ID, len(o.Near), len(o.At), MaxNear)
 	case len(o.Group) > MaxID || slices.ContainsFunc(append(slices.Clone(o.Near), o.At...), func(s string) bool { return s == "" || len(s) > MaxID }):
@@ -103,11 +99,11 @@ func (p *Post) check() error {
 	n := 0
 	for i := range p.Messages {
 		m := &p.Messages[i]
-		if n += m.bytes(); m.ID == "" || len(m.ID) > MaxID || len(m.Func) > MaxID || len(m.Body) > MaxMessage || m.Number == 0 || i > 0 && m.Number <= p.Messages[i-1].Number {
+		if n += m.bytes(); m.ID == "" || len(m.ID) > MaxID || len(m.Func) > MaxID || len(m.Body) > MaxBody || m.Number == 0 || i > 0 && m.Number <= p.Messages[i-1].Number {
 			return fmt.Errorf("message %.40q for %.40q: its number is %d, and its body has %d bytes", m.ID, p.For, m.Number, len(m.Body))
 		}
 	}
-	if p.For == "" || len(p.For) > MaxID+1 || p.Account == "" || len(p.Account) > MaxName+24 || n > MaxBytes || len(p.Messages) > MaxServed {
+	if p.For == "" || len(p.For) > MaxID+1 || p.Account == "" || len(p.Account) > MaxName+24 || n > MaxBytes && len(p.Messages) > 1 || len(p.Messages) > MaxServed {
 		return fmt.Errorf("the post of %.40q for %.40q has %d messages with %d bytes", p.Account, p.For, len(p.Messages), n)
 	}
 	return nil
@@ -311,6 +307,9 @@ func (s *Store) firstFor(holder string, has []string) *open {
 // alone is to blame.
 func (s *Store) inboxOf(o *open) []Message {
 	n, bytes, l := 0, o.task.bytes()+MaxName+64, &o.lease
+	if bytes > MaxBytes { // The state travels in pieces, and as many messages with it as with a small one.
+		bytes = 0
+	}
 	for n < min(len(o.box.inbox), s.batch, MaxServed) {
 		if bytes += o.box.inbox[n].bytes(); n > 0 && (bytes > MaxBytes || l.failed+l.losses > 0) {
 			break
@@ -390,7 +389,7 @@ func (s *Store) postOf(to string) *Post {
 	p, bytes := &Post{For: to}, 512
 	for _, o := range s.account.posts[to] {
 		m := Message{o.task.ID, o.task.Func, o.task.Body, o.mail}
-		if bytes += m.bytes(); bytes > MaxBytes || len(p.Messages) == MaxServed {
+		if bytes += m.bytes(); len(p.Messages) > 0 && bytes > MaxBytes || len(p.Messages) == MaxServed {
 			break
 		}
 		p.Messages = append(p.Messages, m)

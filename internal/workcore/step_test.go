@@ -152,7 +152,7 @@ func TestFrameChecks(t *testing.T) {
 		{Frame{Parcel: leases(2, 40<<10)}, `the parcel has 82058 bytes, and at most 57344 are allowed`},
 		{Frame{Parcel: &Parcel{Leases: []Parted{{ann, Lease{Task: Task{ID: "a", Func: "f"}, Key: math.NaN()}}}}}, `the lease of task "a" has the account "ann", the key NaN and 0 failed runs`},
 		{Frame{Parcel: &Parcel{Leases: []Parted{{ann, Lease{}}}}}, `task of function "": its ID is empty: give each task a name that no other one has`},
-		{Frame{Step: &Step{Record: Record{ID: "a", Rest: make([]byte, 40<<10), Result: make([]byte, 40<<10)}}}, `record of task "a": it has 81921 bytes, 0 keys for 0 children, and at most 57344 bytes are allowed: record more often`},
+		{Frame{Step: &Step{Record: Record{ID: "a", Result: make([]byte, MaxBody), Rest: make([]byte, MaxBody), Children: []Task{{ID: "b", Func: "f", Body: make([]byte, MaxBody)}}}}}, `record of task "a": it has 50331675 bytes, 0 keys for 1 children, and at most 40894464 bytes are allowed: record more often`},
 		{Frame{Step: &Step{Record: Record{ID: "a", Fate: Poisoned}}}, `record of task "a": only its account finds that it is poisoned`},
 		{Frame{Step: &Step{Record: Record{ID: "a"}, Keys: []float64{math.NaN()}}}, `record of task "a": the key of a child is NaN: it must be a number`},
 		{Frame{Verdict: &Verdict{ID: "a", Outcome: 9}}, `the verdict of "a" outcome 9`},
@@ -304,6 +304,54 @@ func BenchmarkMember(b *testing.B) {
 		m.Step(1, in, out)
 		if m.Step(1, done, out); len(out.Results) != 1 {
 			b.Fatal(out.Err)
+		}
+	}
+}
+
+// TestUnderway: a demand stays open while pieces of its answer arrive, and an object is not sent again while pieces of
+// it leave.
+func TestUnderway(t *testing.T) {
+	for _, underway := range []bool{false, true} {
+		m, out := alone(t, 1, ann, bob)
+		demand := uint64(0)
+		at := func(d time.Duration) clocksync.Instant { return clocksync.Instant(d) }
+		m.Step(at(0), &Input{Kind: InFrame, Frame: &Frame{From: bob, To: ann, Phase: 1, Holds: &Holds{Number: 1, Load: 5, Open: 5}}}, out)
+		for i := range out.Frames {
+			if d := out.Frames[i].Demand; d != nil {
+				demand = d.Number
+			}
+		}
+		if demand == 0 {
+			t.Fatalf("it asks for nothing: %+v", out.Frames)
+		}
+		if underway {
+			m.Step(at(900*time.Millisecond), &Input{Kind: InUnderway, Ticket: demand}, out)
+		}
+		m.Step(at(1200*time.Millisecond), &Input{Kind: InTick}, out)
+		lease := Parted{bob, Lease{Task: Task{ID: "a", Func: "f"}}}
+		m.Step(at(1500*time.Millisecond), &Input{Kind: InFrame, Frame: &Frame{From: bob, To: ann, Phase: 1, Parcel: &Parcel{Demand: demand, Leases: []Parted{lease}}}}, out)
+		if ran := len(out.Runs) == 1; ran != underway {
+			t.Errorf("pieces arrive %t: the task runs %t", underway, ran)
+		}
+	}
+	for _, underway := range []bool{false, true} {
+		m, out := alone(t, 0, ann, bob)
+		m.Step(1, &Input{Kind: InPut, Task: &Task{ID: "o", Func: "f", Object: &Object{At: []string{"bob"}}}}, out)
+		sent := 0
+		for now := time.Duration(2); now < 3*time.Second; now += 100 * time.Millisecond {
+			in := &Input{Kind: InTick}
+			if underway {
+				in = &Input{Kind: InUnderway, To: "bob"}
+			}
+			m.Step(clocksync.Instant(now), in, out)
+			for i := range out.Frames {
+				if p := out.Frames[i].Parcel; p != nil && p.Push > 0 {
+					sent++
+				}
+			}
+		}
+		if again := sent > 0; again == underway {
+			t.Errorf("pieces leave %t: the object was sent again %d times", underway, sent)
 		}
 	}
 }

@@ -8,15 +8,13 @@ import (
 	"strings"
 )
 
-// Limits of a task. A frame has room for 64 KiB.
+// Limits of a task.
 const (
-	MaxBody     = 48 << 10 // bytes of a body, a rest or a result
+	MaxBody     = 16 << 20 // bytes of a body, a rest, a result, a message, or the state of an object
 	MaxID       = 128      // bytes of an ID
 	MaxChildren = 1024     // tasks that one record puts
 	MaxAfter    = 64       // tasks that a task runs after
 	MaxError    = 1 << 10  // bytes of an error; a longer one is cut
-	MaxState    = 32 << 10 // bytes of the state of an object
-	MaxMessage  = 16 << 10 // bytes of the body of a message to an object
 	MaxNear     = 16       // neighbours of an object, and members that it may be at
 )
 

@@ -16,7 +16,7 @@ func TestChecks(t *testing.T) {
 		{Task{ID: strings.Repeat("x", 129), Func: "f"}, `task "` + strings.Repeat("x", 40) + `"...: its ID has 129 bytes, and at most 128 are allowed`},
 		{Task{ID: "a"}, `task "a": it names no function`},
 		{Task{ID: "a", Func: strings.Repeat("x", 129)}, `task "a": the name of its function has 129 bytes, and at most 128 are allowed`},
-		{Task{ID: "a", Func: "f", Body: large}, `task "a": its body has 49153 bytes, and at most 49152 are allowed: put a reference to the data instead`},
+		{Task{ID: "a", Func: "f", Body: large}, `task "a": its body has 16777217 bytes, and at most 16777216 are allowed: put a reference to the data instead`},
 		{Task{ID: "a", Func: "f", Weight: -1}, `task "a": its weight is -1: it must be a finite number of at least 0`},
 		{Task{ID: "a", Func: "f", Weight: math.NaN()}, `task "a": its weight is NaN: it must be a finite number of at least 0`},
 		{Task{ID: "a", Func: "f", Weight: math.Inf(1)}, `task "a": its weight is +Inf: it must be a finite number of at least 0`},
@@ -36,7 +36,7 @@ func TestChecks(t *testing.T) {
 	}{
 		{Record{}, `record of task "": an ID has 1 to 128 bytes`},
 		{Record{ID: "a", Fate: 9}, `record of task "a": there is no fate 9`},
-		{Record{ID: "a", Rest: large}, `record of task "a": its rest has 49153 bytes and its result 0, and at most 49152 are allowed: split the bag, or record more often`},
+		{Record{ID: "a", Rest: large}, `record of task "a": its rest has 16777217 bytes and its result 0, and at most 16777216 are allowed: split the bag, or record more often`},
 		{Record{ID: "a", Fate: Done, Rest: []byte("x")}, `record of task "a": it is done and has a rest`},
 		{Record{ID: "a", Fate: Failed, Error: strings.Repeat("x", 1025)}, `record of task "a": its error has 1025 bytes, and at most 1024 are allowed: cut it`},
 		{Record{ID: "a", Fate: Failed, Children: []Task{child}}, `record of task "a": it is failed and puts 1 tasks: what a failed run puts does not count`},
