@@ -58,7 +58,7 @@ type Message struct {
 	Kind   Kind
 	Number uint64 // of the offer; it rises from offer to offer of a sender
 	Size   int    // of an Offer and a Want
-	Digest [sha256.Size]byte
+	Digest [sha256.Size]byte // of an Offer: the SHA-256 of the bytes
 	Note   uint64 // of an Offer: for its user
 	At     int    // of a Want and a Piece
 	Count  int    // of a Want, 1 to 16
