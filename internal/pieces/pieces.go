@@ -56,13 +56,13 @@ const (
 // Message is what a sender and a receiver exchange.
 type Message struct {
 	Kind   Kind
-	Number uint64 // of the offer; it rises from offer to offer of a sender
-	Size   int    // of an Offer and a Want
+	Number uint64            // of the offer; it rises from offer to offer of a sender
+	Size   int               // of an Offer and a Want
 	Digest [sha256.Size]byte // of an Offer: the SHA-256 of the bytes
-	Note   uint64 // of an Offer: for its user
-	At     int    // of a Want and a Piece
-	Count  int    // of a Want, 1 to 16
-	Data   []byte // of a Piece
+	Note   uint64            // of an Offer: for its user
+	At     int               // of a Want and a Piece
+	Count  int               // of a Want, 1 to 16
+	Data   []byte            // of a Piece
 }
 
 // Append appends the encoded message to dst.
