@@ -11,6 +11,7 @@ import (
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/embedded"
 	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/testnats"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/scgs"
 )
@@ -32,7 +33,7 @@ func newStation(t *testing.T) (s *station, url string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	b, err := bus.Dial(t.Context(), server.URL(), bus.Options{})
+	b, err := bus.Dial(t.Context(), server.URL(), bus.Options{Extra: testnats.Options(t, server.URL())})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/embedded"
 	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/testnats"
 )
 
 const allIdle = `
@@ -32,13 +33,14 @@ func TestOverNATS(t *testing.T) {
 	}
 	t.Cleanup(server.Close)
 	h := newHub(t, func(o bus.Options) *bus.Bus {
+		o.Extra = testnats.Options(t, server.URL())
 		b, err := bus.Dial(t.Context(), server.URL(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return b
 	}, allIdle)
-	nc, err := nats.Connect(server.URL())
+	nc, err := nats.Connect(server.URL(), testnats.Options(t, server.URL())...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/clocksync/source"
 	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/internal/testnats"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -65,7 +66,7 @@ func newEcho(tb testing.TB, url string) func() time.Duration {
 	tb.Helper()
 	var conns [2]*nats.Conn
 	for i := range conns {
-		nc, err := nats.Connect(url)
+		nc, err := nats.Connect(url, testnats.Options(tb, url)...)
 		if err != nil {
 			tb.Fatal(err)
 		}

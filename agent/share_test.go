@@ -18,6 +18,7 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/embedded"
 	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/testnats"
 	"github.com/gopegasus/pegasus/internal/testwait"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/scgs"
@@ -53,7 +54,7 @@ func greet(t *testing.T, options embedded.Options) (g *greeter, url string) {
 // greetOn is greet on a server that runs.
 func greetOn(t *testing.T, url string) *greeter {
 	t.Helper()
-	b, err := bus.Dial(t.Context(), url, bus.Options{})
+	b, err := bus.Dial(t.Context(), url, bus.Options{Extra: testnats.Options(t, url)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,13 +13,18 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
+
+	"github.com/gopegasus/pegasus/internal/loopkey"
 )
 
 // Options are those for nats.Connect. All files are read, so that a fault is told before
 // anything is dialled. They are never nil.
 func (s *Server) Options() ([]nats.Option, error) {
 	who, err := s.identify()
-	if err != nil {
+	switch {
+	case err != nil && s.who.kind == noted:
+		return nil, fmt.Errorf("connect: %w", err)
+	case err != nil:
 		return nil, fmt.Errorf("connect: %s: %w", s.Identity(), err)
 	}
 	if s.ca.text != "" {
@@ -67,6 +72,9 @@ func (s *Server) identify() ([]nats.Option, error) {
 			err = errors.New("the file has no seed of a user: its line begins with SU")
 		}
 		return []nats.Option{option}, err
+	case noted:
+		_, err := loopkey.Read(file)
+		return []nats.Option{signWithNoted(file)}, err
 	case "user":
 		return []nats.Option{nats.UserInfo(s.who.text, s.who.second)}, nil
 	case "user and password file":

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/gopegasus/pegasus/internal/loopkey"
 )
 
 // Settings are a server and the credentials to connect with. Every field may be empty. Files are
@@ -216,6 +218,9 @@ func (s Settings) resolve(environment Settings) (server Server, err error) {
 	if server.who.kind != "url" {
 		server.URL = WithoutUser(server.URL)
 	}
+	if server.who.kind == "" {
+		server.who = notedKey(server.URL)
+	}
 	return server, nil
 }
 
@@ -262,7 +267,14 @@ func (s *Server) Explain(err error) error {
 		if who := s.Identity(); who != "" {
 			return fmt.Errorf("%w; the server refused %s", err, who)
 		}
-		return fmt.Errorf("%w; none was given: use --creds, --nkey, --user or --token-file, or set NATS_CREDS or another variable of docs/connecting.md", err)
+		const remedy = "use --creds, --nkey, --user or --token-file, or set NATS_CREDS or another variable of docs/connecting.md"
+		if s.who.kind != noted {
+			return fmt.Errorf("%w; none was given: %s", err, remedy)
+		}
+		if seed, _ := loopkey.Read(s.who.text); seed != nil {
+			return fmt.Errorf("%w; the server refused the key in %s, which a server of this user noted for the port: another server listens there now: %s", err, s.who.text, remedy)
+		}
+		return fmt.Errorf("%w; none was given, and the key file %s of the port does not exist: start the server as this user, or %s", err, s.who.text, remedy)
 	}
 	if tls := cmp.Or(s.ca, s.cert); errors.Is(err, nats.ErrSecureConnWanted) && tls.text != "" {
 		return fmt.Errorf("%w; %s asks for TLS: leave it out for this server", err, tls.from)

@@ -14,9 +14,20 @@
 // # Rules
 //
 //   - Without options the server listens on 127.0.0.1 at a random free port and
-//     asks for no credentials: any user of the machine can connect. An address
-//     that other machines can reach is refused until a token, or a user and a
-//     password, is set.
+//     admits the programs of this user only. An address that other machines can
+//     reach is refused until a token, or a user and a password, is set.
+//   - Each start makes a key, and writes it to key-PORT.nk in the directory pegasus
+//     of $XDG_RUNTIME_DIR, or else in pegasus/runs of the user's cache directory. The
+//     file can be read by this user only. [Server.Close] removes it. The packages agent,
+//     synchronizer and connect, and the command pegasus, read the file whenever they
+//     connect. For a connection of your own use the options of connect.To. Two servers
+//     that use the same port of two loopback addresses share one file: the last one
+//     started has it.
+//   - The key does not prove to a client which server it has reached. A program of
+//     another user that listens at the address instead can pass the signature
+//     of a client on to the server.
+//   - [Options.Open] lets any user of the machine connect without a key. A server with
+//     [Options.InProcess], and connections of [Server.InProcessConn], need none.
 //   - One message is at most 64 KiB, one slow client may hold back 16 MiB or two
 //     seconds of writing before it is cut off; see [Options] for the rest.
 //   - Nothing is logged unless [Options.Logger] is set, no signal handler is

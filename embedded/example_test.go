@@ -6,6 +6,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/gopegasus/pegasus/connect"
 	"github.com/gopegasus/pegasus/embedded"
 )
 
@@ -17,7 +18,12 @@ func Example() {
 	}
 	defer srv.Close()
 
-	nc, err := nats.Connect(srv.URL())
+	server, options, err := connect.To(srv.URL(), nil) // The options have the key of the server.
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	nc, err := nats.Connect(server.URL, options...)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -70,7 +70,7 @@ func TestJetStreamRestart(t *testing.T) {
 
 func streams(t *testing.T, s *embedded.Server) jetstream.JetStream {
 	t.Helper()
-	js, err := jetstream.New(connect(t, s.URL()))
+	js, err := jetstream.New(dial(t, s.URL()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestJetStreamDirectoryWithoutPermission(t *testing.T) {
 // TestNoJetStream: without a directory there is no JetStream.
 func TestNoJetStream(t *testing.T) {
 	s := start(t, embedded.Options{})
-	nc := connect(t, s.URL())
+	nc := dial(t, s.URL())
 	if _, err := nc.Request("$JS.API.INFO", nil, patience); err != nats.ErrNoResponders { //nolint:errorlint // It is returned as it is.
 		t.Error(err)
 	}

@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"net"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/gopegasus/pegasus/internal/loopkey"
 )
 
 // Defaults of the fields of [Options] of the same name.
@@ -44,6 +45,10 @@ type Options struct {
 	// way to say it; setting both ways is refused. They travel in clear unless
 	// TLS is set.
 	Token, Username, Password string
+	// Open lets any user of this machine connect. Without it, and without Token or Username, a server that listens
+	// asks for a key, which it makes at each start and notes for the programs of this user; see the
+	// package documentation.
+	Open bool
 	// TLS, where set, makes the server accept TLS connections only.
 	TLS *tls.Config
 
@@ -105,20 +110,12 @@ func (o Options) validate() error {
 		return errors.New("embedded: both a token and a user are set; use one of them")
 	case (o.Username == "") != (o.Password == ""):
 		return errors.New("embedded: user and password belong together; set both or neither")
-	case !o.InProcess && !isLoopback(o.Host) && o.Token == "" && o.Username == "":
+	case o.Open && (o.Token != "" || o.Username != ""):
+		return errors.New("embedded: open admits clients without credentials, and a token or a user is set; leave one of them out")
+	case !o.InProcess && !loopkey.IsLoopback(o.Host) && o.Token == "" && o.Username == "":
 		return fmt.Errorf("embedded: host %q can be reached from other machines and no credentials are set; set a token, or a user and a password, or listen on %s", o.Host, DefaultHost)
 	}
 	return nil
-}
-
-// isLoopback reports whether only this machine can reach the host. A name other
-// than localhost is not looked up: what it resolves to may change.
-func isLoopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
 }
 
 // serverOptions translates to the options of nats-server.

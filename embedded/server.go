@@ -20,8 +20,9 @@ const readyWait = 5 * time.Second
 type Server struct {
 	nats  *server.Server
 	host  string
-	port  int      // 0 where the server does not listen.
-	store *os.File // The lock of the directory of JetStream, or nil.
+	port  int          // 0 where the server does not listen.
+	store *os.File     // The lock of the directory of JetStream, or nil.
+	key   *loopbackKey // Nil if clients need none.
 }
 
 // Start runs a server and returns when clients can connect. It fails, with
@@ -37,23 +38,38 @@ func Start(opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	ns, err := server.NewServer(opts.serverOptions())
-	if err != nil {
-		closeStore(store)
-		return nil, fmt.Errorf("embedded: %w", err)
-	}
-	log := newLogger(&opts)
-	ns.SetLoggerV2(log, log.debugs(), false, false)
-	ns.Start()
-	s := &Server{nats: ns, host: opts.Host, store: store}
-	if err := errors.Join(waitReady(ns, log, opts), checkRoom(opts.JetStream, ns)); err != nil {
+	s := &Server{host: opts.Host, store: store}
+	if err := s.start(&opts); err != nil {
+		s.key.undo()
 		s.Close()
 		return nil, err
 	}
-	if addr, ok := ns.Addr().(*net.TCPAddr); ok && !opts.InProcess {
+	return s, nil
+}
+
+// start starts the server. After an error the caller closes it.
+func (s *Server) start(opts *Options) (err error) {
+	so, log := opts.serverOptions(), newLogger(opts)
+	switch {
+	case opts.needsKey():
+		if s.key, err = newLoopbackKey(opts, so); err != nil {
+			return err
+		}
+	case opts.Open:
+		log.Warnf("Any user of this machine can connect: no key is asked for")
+	}
+	if s.nats, err = server.NewServer(so); err != nil {
+		return fmt.Errorf("embedded: %w", err)
+	}
+	s.nats.SetLoggerV2(log, log.debugs(), false, false)
+	s.nats.Start()
+	if err := errors.Join(waitReady(s.nats, log, *opts), checkRoom(opts.JetStream, s.nats)); err != nil {
+		return err
+	}
+	if addr, ok := s.nats.Addr().(*net.TCPAddr); ok && !opts.InProcess {
 		s.port = addr.Port
 	}
-	return s, nil
+	return s.key.write(s.port)
 }
 
 // waitReady tells a failure to listen or to start JetStream, which nats-server
@@ -77,9 +93,15 @@ func waitReady(ns *server.Server, log *logger, opts Options) error {
 // once more, since the server kept the reason as text only.
 func listenError(address, text string) error {
 	l, err := net.Listen("tcp", address)
-	switch {
-	case err == nil: // The address was freed just now.
+	if err == nil { // The address was freed just now.
 		return errors.Join(errors.New(text), l.Close())
+	}
+	return explainListen(err)
+}
+
+// explainListen says what to do about an address that cannot be listened on.
+func explainListen(err error) error {
+	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("the port is in use by another program; stop it, choose another port, or 0 for a free one: %w", err)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
@@ -126,7 +148,10 @@ func (s *Server) InProcessConn() (net.Conn, error) {
 // acknowledged is in its directory, which another server may use then. Closing
 // again waits as well and does nothing else.
 func (s *Server) Close() {
-	s.nats.Shutdown()
-	s.nats.WaitForShutdown()
+	s.key.remove()
+	if s.nats != nil {
+		s.nats.Shutdown()
+		s.nats.WaitForShutdown()
+	}
 	closeStore(s.store)
 }

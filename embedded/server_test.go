@@ -20,6 +20,7 @@ import (
 	"github.com/gopegasus/pegasus/embedded"
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/bus/bustest"
+	"github.com/gopegasus/pegasus/internal/testnats"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -36,9 +37,9 @@ func start(t *testing.T, opts embedded.Options) *embedded.Server {
 	return s
 }
 
-func connect(t *testing.T, url string, opts ...nats.Option) *nats.Conn {
+func dial(t *testing.T, url string, opts ...nats.Option) *nats.Conn {
 	t.Helper()
-	nc, err := nats.Connect(url, opts...)
+	nc, err := nats.Connect(url, append(testnats.Options(t, url), opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,6 +70,14 @@ func TestRefusedOptions(t *testing.T) {
 			"user and password belong together; set both or neither",
 		},
 		"both": {embedded.Options{Token: "t", Username: "u", Password: "p"}, "both a token and a user are set; use one of them"},
+		"open": {
+			embedded.Options{Open: true, Token: "t"},
+			"open admits clients without credentials, and a token or a user is set; leave one of them out",
+		},
+		"open to all addresses": {
+			embedded.Options{Host: "0.0.0.0", Open: true},
+			`host "0.0.0.0" can be reached from other machines and no credentials are set; set a token, or a user and a password, or listen on 127.0.0.1`,
+		},
 		"port": {embedded.Options{Port: 65536}, "port 65536 is not a TCP port; use 1 to 65535, or 0 for a free one"},
 		"payload": {
 			embedded.Options{MaxPayload: -1},
@@ -127,7 +136,7 @@ func TestCredentials(t *testing.T) {
 				nc.Close()
 				t.Errorf("without credentials: %v", err)
 			}
-			if err := connect(t, s.URL(), tt.ok).Flush(); err != nil {
+			if err := dial(t, s.URL(), tt.ok).Flush(); err != nil {
 				t.Error(err)
 			}
 		})
@@ -163,7 +172,7 @@ func raw(t *testing.T, s *embedded.Server, send string) string {
 
 func TestGarbage(t *testing.T) {
 	s := start(t, embedded.Options{})
-	nc := connect(t, s.URL())
+	nc := dial(t, s.URL())
 	for name, send := range map[string]string{
 		"HTTP":          "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
 		"binary":        "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
@@ -182,8 +191,8 @@ func TestGarbage(t *testing.T) {
 }
 
 func TestOversizePayload(t *testing.T) {
-	s := start(t, embedded.Options{})
-	nc := connect(t, s.URL())
+	s := start(t, embedded.Options{Open: true})
+	nc := dial(t, s.URL())
 	if n := nc.MaxPayload(); n != 64<<10 {
 		t.Errorf("max payload %d", n)
 	}
@@ -201,8 +210,8 @@ func TestOversizePayload(t *testing.T) {
 
 func TestConnectionLimit(t *testing.T) {
 	s := start(t, embedded.Options{MaxConnections: 1})
-	nc := connect(t, s.URL())
-	if second, err := nats.Connect(s.URL()); err == nil {
+	nc := dial(t, s.URL())
+	if second, err := nats.Connect(s.URL(), testnats.Options(t, s.URL())...); err == nil {
 		second.Close()
 		t.Error("a second client was let in")
 	}
@@ -211,10 +220,11 @@ func TestConnectionLimit(t *testing.T) {
 	}
 }
 
+// TestRestartOnSamePort: a client comes back to each of four servers, which have four keys.
 func TestRestartOnSamePort(t *testing.T) {
 	first := start(t, embedded.Options{})
 	back := make(chan struct{}, 1)
-	b, err := bus.Dial(t.Context(), first.URL(), bus.Options{OnReconnect: func() { back <- struct{}{} }})
+	b, err := bus.Dial(t.Context(), first.URL(), bus.Options{Extra: testnats.Options(t, first.URL()), OnReconnect: func() { back <- struct{}{} }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +249,7 @@ func TestInProcess(t *testing.T) {
 	if s.URL() != "" || s.Port() != 0 {
 		t.Errorf("listens on %q, port %d", s.URL(), s.Port())
 	}
-	if err := connect(t, "", nats.InProcessServer(s)).Flush(); err != nil {
+	if err := dial(t, "", nats.InProcessServer(s)).Flush(); err != nil {
 		t.Error(err)
 	}
 	s.Close()
@@ -253,7 +263,7 @@ func TestInProcess(t *testing.T) {
 func TestBubbleTimers(t *testing.T) {
 	flush := func(t *testing.T) {
 		s := start(t, embedded.Options{InProcess: true})
-		nc := connect(t, "", nats.InProcessServer(s))
+		nc := dial(t, "", nats.InProcessServer(s))
 		for range 10 {
 			if err := nc.Flush(); err != nil {
 				t.Fatal(err)

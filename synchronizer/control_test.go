@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/testnats"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
@@ -41,7 +42,7 @@ func ask(t *testing.T, b *bus.Bus, subject, text string, into any) {
 
 func dial(t *testing.T, url string) *bus.Bus {
 	t.Helper()
-	b, err := bus.Dial(t.Context(), url, bus.Options{})
+	b, err := bus.Dial(t.Context(), url, bus.Options{Extra: testnats.Options(t, url)})
 	if err != nil {
 		t.Fatal(err)
 	}

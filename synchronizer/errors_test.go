@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/internal/testnats"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -25,7 +26,8 @@ func TestErrNotConnected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nc, err := nats.Connect(serve(t, 0).URL())
+	other := serve(t, 0)
+	nc, err := nats.Connect(other.URL(), testnats.Options(t, other.URL())...)
 	if err != nil {
 		t.Fatal(err)
 	}

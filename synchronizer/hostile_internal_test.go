@@ -16,6 +16,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/journal"
 	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/testnats"
 	"github.com/gopegasus/pegasus/internal/testwait"
 	"github.com/gopegasus/pegasus/internal/wire"
 )
@@ -37,7 +38,7 @@ func says(t *testing.T, b *bus.Bus, member string, term uint64) {
 
 func dialed(t *testing.T, url string) *bus.Bus {
 	t.Helper()
-	b, err := bus.Dial(t.Context(), url, bus.Options{})
+	b, err := bus.Dial(t.Context(), url, bus.Options{Extra: testnats.Options(t, url)})
 	if err != nil {
 		t.Fatal(err)
 	}

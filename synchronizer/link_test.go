@@ -12,6 +12,7 @@ import (
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/internal/config"
 	"github.com/gopegasus/pegasus/internal/link"
+	"github.com/gopegasus/pegasus/internal/testnats"
 	"github.com/gopegasus/pegasus/scgs"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
@@ -103,7 +104,7 @@ func TestLink(t *testing.T) {
 	}
 	await(1, ka, kb)
 
-	nc, err := nats.Connect(server.URL())
+	nc, err := nats.Connect(server.URL(), testnats.Options(t, server.URL())...)
 	if err != nil {
 		t.Fatal(err)
 	}

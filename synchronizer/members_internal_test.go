@@ -7,6 +7,7 @@ import (
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/embedded"
 	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/testnats"
 	"github.com/gopegasus/pegasus/internal/testwait"
 )
 
@@ -23,7 +24,7 @@ func TestMembersTellTheirTerm(t *testing.T) {
 	t.Cleanup(server.Close)
 	begin := func(wall int64) *Synchronizer {
 		t.Helper()
-		b, err := bus.Dial(t.Context(), server.URL(), bus.Options{})
+		b, err := bus.Dial(t.Context(), server.URL(), bus.Options{Extra: testnats.Options(t, server.URL())})
 		if err != nil {
 			t.Fatal(err)
 		}

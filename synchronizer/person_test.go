@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/gopegasus/pegasus/internal/testnats"
 	"github.com/gopegasus/pegasus/internal/testwait"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/synchronizer"
@@ -23,7 +24,7 @@ func TestAnswersGoToInboxes(t *testing.T) {
 	var log logged
 	server := serve(t, 0)
 	s := start(t, server.URL(), limited, synchronizer.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	nc, err := nats.Connect(server.URL())
+	nc, err := nats.Connect(server.URL(), testnats.Options(t, server.URL())...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +61,7 @@ func TestChangesHaveAnAuthor(t *testing.T) {
 	var journal bytes.Buffer
 	server := serve(t, 0)
 	s := start(t, server.URL(), limited, synchronizer.Options{Journal: &journal})
-	nc, err := nats.Connect(server.URL())
+	nc, err := nats.Connect(server.URL(), testnats.Options(t, server.URL())...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +108,7 @@ func TestReloadRequests(t *testing.T) {
 		reread.Add(1)
 		return cfg, nil
 	}})
-	nc, err := nats.Connect(server.URL())
+	nc, err := nats.Connect(server.URL(), testnats.Options(t, server.URL())...)
 	if err != nil {
 		t.Fatal(err)
 	}

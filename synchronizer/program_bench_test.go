@@ -13,6 +13,7 @@ import (
 
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/internal/testnats"
 	"github.com/gopegasus/pegasus/internal/testwait"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
@@ -184,7 +185,7 @@ func echo(b *testing.B, url string, n int, pause time.Duration) []time.Duration 
 	b.Helper()
 	var conns [2]*nats.Conn
 	for i := range conns {
-		nc, err := nats.Connect(url)
+		nc, err := nats.Connect(url, testnats.Options(b, url)...)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/gopegasus/pegasus/control/program"
 	"github.com/gopegasus/pegasus/embedded"
 	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/testnats"
 	"github.com/gopegasus/pegasus/internal/testwait"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
@@ -480,7 +481,7 @@ program: {name: one, blocks: {b: {output: int}}, body: b, result: b.result}
 		return 7, nil
 	}))
 	run := <-runs
-	b, err := bus.Dial(t.Context(), url, bus.Options{Name: "stranger"})
+	b, err := bus.Dial(t.Context(), url, bus.Options{Extra: testnats.Options(t, url), Name: "stranger"})
 	if err != nil {
 		t.Fatal(err)
 	}

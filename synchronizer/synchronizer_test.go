@@ -21,6 +21,7 @@ import (
 	"github.com/gopegasus/pegasus/clocksync/source"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/internal/testnats"
 	"github.com/gopegasus/pegasus/internal/testwait"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/scgs"
@@ -379,7 +380,7 @@ func TestALostMemberIsNamedAndDropped(t *testing.T) {
 	server := serve(t, 0)
 	w := newWatch()
 	start(t, server.URL(), silentAfter("1s"), synchronizer.Options{Observe: w.observe})
-	nc, err := nats.Connect(server.URL())
+	nc, err := nats.Connect(server.URL(), testnats.Options(t, server.URL())...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -440,7 +441,7 @@ func TestAFailingPolicyEndsTheSynchronizer(t *testing.T) {
 	t.Parallel()
 	server := serve(t, 0)
 	s := start(t, server.URL(), strings.Replace(silentAfter("1s"), "then: drop", "then: fail", 1), synchronizer.Options{})
-	nc, err := nats.Connect(server.URL())
+	nc, err := nats.Connect(server.URL(), testnats.Options(t, server.URL())...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -632,7 +633,7 @@ func TestMalformedFramesAreCountedAndHarmNobody(t *testing.T) {
 	s := start(t, server.URL(), pair, synchronizer.Options{Observe: w.observe})
 	a, b := join(t, server.URL(), "a"), join(t, server.URL(), "b")
 	total := region(t, a)
-	nc, err := nats.Connect(server.URL())
+	nc, err := nats.Connect(server.URL(), testnats.Options(t, server.URL())...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -734,7 +735,7 @@ func (o overWhen) Err() error {
 func TestStartAfterOneThatEnds(t *testing.T) {
 	t.Parallel()
 	server := serve(t, 0)
-	nc, err := nats.Connect(server.URL())
+	nc, err := nats.Connect(server.URL(), testnats.Options(t, server.URL())...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -258,7 +258,7 @@ func BenchmarkDurable(b *testing.B) {
 // compare-and-set on a subject of its own, and an acknowledgement.
 func BenchmarkBareJetStream(b *testing.B) {
 	server := benchServerOf(b, embedded.Options{JetStream: b.TempDir()}, live, 1)
-	conn, err := nats.Connect(server.URL())
+	conn, err := nats.Connect(server.URL(), testnats.Options(b, server.URL())...)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/internal/testnats"
 	"github.com/gopegasus/pegasus/synchronizer"
 	"github.com/gopegasus/pegasus/work"
 )
@@ -144,7 +145,7 @@ func TestDurableOrphan(t *testing.T) {
 // jetStreamOf is JetStream of the server of a group.
 func jetStreamOf(t *testing.T, g *liveGroup) jetstream.JetStream {
 	t.Helper()
-	conn, err := nats.Connect(g.server.URL())
+	conn, err := nats.Connect(g.server.URL(), testnats.Options(t, g.server.URL())...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/testnats"
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
@@ -129,7 +130,7 @@ func greet(t *testing.T, url string, s wire.Subjects, member string, h wire.Hell
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := bus.Dial(t.Context(), url, bus.Options{})
+	b, err := bus.Dial(t.Context(), url, bus.Options{Extra: testnats.Options(t, url)})
 	if err != nil {
 		t.Fatal(err)
 	}

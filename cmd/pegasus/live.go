@@ -16,6 +16,7 @@ import (
 	"github.com/gopegasus/pegasus/connect"
 	"github.com/gopegasus/pegasus/internal/ask"
 	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/loopkey"
 	"github.com/gopegasus/pegasus/internal/nearest"
 	"github.com/gopegasus/pegasus/internal/show"
 	"github.com/gopegasus/pegasus/internal/wire"
@@ -131,7 +132,7 @@ func (l *live) who(ctx context.Context) ([]synchronizer.Presence, error) {
 
 // nobody says that no synchronizer answers, and who of this host is noted to run there.
 func (l *live) nobody() error {
-	dir, _ := runsDir() // Without notes nothing is known.
+	dir, _ := loopkey.Dir() // Without notes nothing is known.
 	files, _ := filepath.Glob(filepath.Join(dir, "run-*.json"))
 	for _, file := range files {
 		if r, err := readRun(file); err == nil && r.URL == l.shown && r.Tenant == l.tenant && alive(r.PID) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/connect"
+	"github.com/gopegasus/pegasus/internal/loopkey"
 )
 
 // localRun is what a run notes of itself for the commands that ask it. It has no
@@ -26,23 +27,11 @@ type localRun struct {
 	file string
 }
 
-// runsDir is where the runs of this user are noted.
-func runsDir() (string, error) {
-	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
-		return filepath.Join(dir, "pegasus"), nil
-	}
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return "", err
-	}
-	return filepath.Join(dir, "pegasus", "runs"), nil
-}
-
 // noteRun writes a file of its own for a run, which only this user can read, and
 // returns what removes it. That may be called though there is an error.
 func noteRun(r *localRun) (forget func(), err error) {
 	forget = func() {}
-	dir, err := runsDir()
+	dir, err := loopkey.Dir()
 	if err != nil {
 		return forget, err
 	}
@@ -67,7 +56,7 @@ func noteRun(r *localRun) (forget func(), err error) {
 // lastRun finds the newest run of this user that goes on. The notes tell of runs
 // that ended without a word; their files are removed.
 func lastRun() (r *localRun, notes []string, err error) {
-	dir, err := runsDir()
+	dir, err := loopkey.Dir()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/internal/testnats"
 	"github.com/gopegasus/pegasus/internal/testwait"
 )
 
@@ -79,7 +80,7 @@ func TestLeadersOfAProgramAreKilled(t *testing.T) {
 			_ = p.Wait()
 		}
 	})
-	nc, err := nats.Connect(srv.URL())
+	nc, err := nats.Connect(srv.URL(), testnats.Options(t, srv.URL())...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,8 +24,9 @@ lost. Thread-level synchronizers run inside the members and not here. The first
 line on stdout is the URL that members join at.
 
 Without --nats, NATS_URL and the URL of a --context it starts a NATS server inside
-this process, on 127.0.0.1, at a random free port and without a key: any user of
-this machine can connect, no other machine can. --listen chooses the address; one
+this process, on 127.0.0.1, at a random free port. Programs of this user connect
+without further settings, by a key in a file that only this user can read; --open lets
+any user of this machine connect. --listen chooses the address; one
 that other machines can reach is refused without --user and --password-file. The
 password and all messages travel in clear.
 
@@ -70,6 +71,7 @@ type runFlags struct {
 	connection
 
 	listen        string
+	open          bool
 	jetstream     *pflag.Flag // nil: the command has none
 	name, tenant  string
 	timeline      string
@@ -120,6 +122,7 @@ func (f *runFlags) add(cmd *cobra.Command, tenant, journal, limit, verbose strin
 	f.connection.add(cmd, "`URL` of a NATS server to use instead of one inside this process (default NATS_URL)", "`NAME` that clients of the server show")
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", "", "`HOST:PORT` for the server inside this process (default 127.0.0.1 and a free port)")
+	flags.BoolVar(&f.open, "open", false, "let any user of this machine connect to the server inside this process (default only programs of this user)")
 	flags.StringVar(&f.tenant, "tenant", "default", "`NAME` that keeps runs on one server apart; "+tenant)
 	flags.StringVar(&f.journal, "journal", "", journal)
 	flags.StringVar(&f.resume, "resume", "", "go on from the journal `FILE` of the last run of the same synchronizer or program")

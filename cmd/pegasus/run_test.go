@@ -16,6 +16,7 @@ import (
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/embedded"
 	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/testnats"
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
@@ -256,7 +257,8 @@ func TestRunJetStream(t *testing.T) {
 	stream := func(do func(jetstream.JetStream) (jetstream.Stream, error)) {
 		t.Helper()
 		p := launch(t, "run", goodConfig, "--jetstream", dir)
-		nc, err := nats.Connect(p.url())
+		url := p.url()
+		nc, err := nats.Connect(url, testnats.Options(t, url)...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -269,7 +271,7 @@ func TestRunJetStream(t *testing.T) {
 			t.Error(err)
 		}
 		p.cancel()
-		want := "pegasus: NATS_URL is not used: --listen and --jetstream start a server inside this process; leave them out to use that of NATS_URL\n"
+		want := "pegasus: NATS_URL is not used: --listen, --jetstream and --open start a server inside this process; leave them out to use that of NATS_URL\n"
 		if code, stderr := p.exit(); code != exitOK || stderr != want {
 			t.Errorf("exit %d, stderr %q, want %q", code, stderr, want)
 		}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/gopegasus/pegasus/connect"
 	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/internal/loopkey"
 	"github.com/gopegasus/pegasus/internal/show"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/synchronizer"
@@ -101,8 +101,11 @@ func (f *runFlags) server(stderr io.Writer) (s *server, err error) {
 	if f.URL != "" && f.streams() {
 		return nil, errors.New("--nats is a server elsewhere and --jetstream is for one inside this process: use one of them")
 	}
+	if f.open && (f.URL != "" || f.User != "") {
+		return nil, errors.New("--open lets any user of this machine connect to a server inside this process: leave out --nats, --user and --password-file, or --open")
+	}
 	environment := connect.FromEnv()
-	if f.listen == "" && !f.streams() {
+	if f.listen == "" && !f.streams() && !f.open {
 		at, err := f.find(environment, stderr)
 		if err != nil || at.URL != "" {
 			return &server{address: at}, err
@@ -110,11 +113,14 @@ func (f *runFlags) server(stderr io.Writer) (s *server, err error) {
 	} else if environment.URL != "" {
 		defer func() {
 			if err == nil {
-				_, _ = fmt.Fprintln(stderr, "pegasus: NATS_URL is not used: --listen and --jetstream start a server inside this process; leave them out to use that of NATS_URL")
+				_, _ = fmt.Fprintln(stderr, "pegasus: NATS_URL is not used: --listen, --jetstream and --open start a server inside this process; leave them out to use that of NATS_URL")
 			}
 		}()
 	}
-	return f.here()
+	if s, err = f.here(); err == nil && f.open {
+		_, _ = fmt.Fprintln(stderr, "pegasus: --open: any user of this machine can connect to the server inside this process; leave it out to admit only programs of this user")
+	}
+	return s, err
 }
 
 // streams reports whether --jetstream is given.
@@ -128,7 +134,7 @@ func (f *runFlags) here() (*server, error) {
 	if (f.Settings != connect.Settings{User: f.User, PasswordFile: f.PasswordFile}) {
 		return nil, errors.New("the server inside this process takes --user and --password-file alone: give the other credentials together with --nats")
 	}
-	s := &server{address: address{own: true}}
+	s := &server{address: address{own: true}, embedded: embedded.Options{Open: f.open}}
 	if f.streams() {
 		if s.embedded.JetStream = f.jetstream.Value.String(); s.embedded.JetStream == "" {
 			return nil, errors.New("--jetstream is empty: give it a directory, or leave it out for a server without JetStream")
@@ -144,8 +150,7 @@ func (f *runFlags) here() (*server, error) {
 	if s.embedded.Host, s.embedded.Port, err = splitAddress("listen", f.listen, "127.0.0.1:4222"); err != nil {
 		return nil, err
 	}
-	ip := net.ParseIP(s.embedded.Host)
-	if local := s.embedded.Host == "localhost" || ip != nil && ip.IsLoopback(); !local && f.User == "" {
+	if !loopkey.IsLoopback(s.embedded.Host) && f.User == "" {
 		return nil, fmt.Errorf("--listen %s: other machines can reach it, so it needs --user NAME and --password-file FILE; or listen on 127.0.0.1", f.listen)
 	}
 	return s, nil

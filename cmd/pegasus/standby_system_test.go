@@ -20,6 +20,7 @@ import (
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/embedded"
 	"github.com/gopegasus/pegasus/internal/testcount"
+	"github.com/gopegasus/pegasus/internal/testnats"
 	"github.com/gopegasus/pegasus/internal/testwait"
 )
 
@@ -81,7 +82,7 @@ func TestLeadersAreKilled(t *testing.T) {
 			_ = cmd.Wait()
 		}
 	})
-	nc, err := nats.Connect(srv.URL())
+	nc, err := nats.Connect(srv.URL(), testnats.Options(t, srv.URL())...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -98,7 +98,8 @@ Flags:
 
 Exit code: 0 proven or within -gap; 1 failure, or -time ran out (the best tour is
 printed); 2 wrong usage; 130 interrupted (likewise). "go run" makes them all 1.
-The embedded server listens on 127.0.0.1 only, on a random port, without a key.
+The embedded server listens on 127.0.0.1 only, on a random port,
+and admits only programs of the same user.
 `
 
 // usageError is a wrong use of the flags.

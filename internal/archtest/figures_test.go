@@ -22,7 +22,7 @@ import (
 // paid back by splitting and deleting: at first the limit on all lines was 59,000, and one package
 // had more than 5,000 lines.
 var limits = map[string]int{
-	"lines of code":                               91_300, // 12,500 of them are work distribution, 750 credentials
+	"lines of code":                               91_700, // 12,500 of them are work distribution, 750 credentials
 	"lines of code of the largest package":        6_476,
 	"lines of scgs":                               6952,
 	"lines of internal/synccore":                  7_815, // 17 more: why of the groups of a predicate
@@ -37,7 +37,7 @@ var limits = map[string]int{
 	"methods of synccore.Core":                    230,
 	"fields of another type":                      107, // internal/sim.trial,
 	"methods of another type":                     111,
-	"packages that agent links":                   27, // internal/link and balance/local of the section work; internal/rearm and regions, which were parts of internal/synccore
+	"packages that agent links":                   28, // internal/loopkey: the key of a server on loopback; internal/link and balance/local of the section work; internal/rearm and regions, which were parts of internal/synccore
 	"control/program among them":                  0,
 	"readers of journals among them":              0,
 	"schemas of configurations among them":        0,

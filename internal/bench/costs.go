@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/clocksync/source"
@@ -54,12 +52,16 @@ func setAllocs(ctx context.Context, url string) (allocs float64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	s, err := synchronizer.Start(ctx, url, cfg, synchronizer.Options{Tenant: tenant, NATS: []nats.Option{}})
+	_, options, err := ownServer(url)
+	if err != nil {
+		return 0, err
+	}
+	s, err := synchronizer.Start(ctx, url, cfg, synchronizer.Options{Tenant: tenant, NATS: options})
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	m, err := agent.Join(ctx, url, agent.Config{Tenant: tenant, Group: "allocs", Name: "m0", BatchSize: agentcore.RingTransitions, BatchAge: time.Hour}, agent.WithNATS())
+	m, err := agent.Join(ctx, url, agent.Config{Tenant: tenant, Group: "allocs", Name: "m0", BatchSize: agentcore.RingTransitions, BatchAge: time.Hour}, agent.WithNATS(options...))
 	if err != nil {
 		return 0, err
 	}

@@ -71,7 +71,11 @@ func (b *bench) startGroup(ctx context.Context, config, group string, join reque
 	if err != nil {
 		return nil, err
 	}
-	s, err := synchronizer.Start(ctx, b.url, cfg, synchronizer.Options{Name: group, Tenant: tenant, NATS: []nats.Option{}})
+	_, options, err := ownServer(b.url)
+	if err != nil {
+		return nil, err
+	}
+	s, err := synchronizer.Start(ctx, b.url, cfg, synchronizer.Options{Name: group, Tenant: tenant, NATS: options})
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,11 @@ func newResponder(url string) (*responder, error) {
 
 // bare connects to the server and hears some subjects.
 func bare(url string, hear map[string]func(*nats.Conn, *nats.Msg)) (*nats.Conn, error) {
-	nc, err := nats.Connect(url, nats.NoEcho())
+	_, options, err := ownServer(url)
+	if err != nil {
+		return nil, fmt.Errorf("the bare connection: %w", err)
+	}
+	nc, err := nats.Connect(url, append(options, nats.NoEcho())...)
 	if err != nil {
 		return nil, fmt.Errorf("the bare connection: %w", err)
 	}

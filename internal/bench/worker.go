@@ -136,9 +136,20 @@ func join(ctx context.Context, q request) (*group, error) {
 // server is where the members join, and the options for it.
 func (q *request) server() (connect.Server, []nats.Option, error) {
 	if q.URL != "" {
-		return connect.To(q.URL, []nats.Option{})
+		return ownServer(q.URL)
 	}
 	s, err := q.Connect.Resolve(connect.FromEnv())
+	if err != nil {
+		return s, nil, err
+	}
+	options, err := s.Options()
+	return s, options, err
+}
+
+// ownServer is a server that a process of the bench has started, and the options for it. The environment is for
+// other servers.
+func ownServer(url string) (connect.Server, []nats.Option, error) {
+	s, err := connect.Settings{URL: url}.Resolve(connect.Settings{})
 	if err != nil {
 		return s, nil, err
 	}
