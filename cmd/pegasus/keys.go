@@ -24,6 +24,7 @@ Exit codes: 0 printed, 1 failure, 2 wrong usage.`
 
 const permissionsExample = `  pegasus keys permissions synchronizer gsync --group workers
   pegasus keys permissions member w --member w1 --member w2 --group workers --nats-conf
+  pegasus keys permissions member w1 --group workers --stream pegasus+default+workers
   pegasus keys permissions node n --processors 4 --group workers --nsc`
 
 func newKeys() *cobra.Command {
@@ -84,6 +85,7 @@ func newPermissions() *cobra.Command {
 	flags.IntVar(&u.Processors, "processors", 0, "`NUMBER` of processors of a node")
 	flags.StringVar(&u.Synchronizer, "synchronizer", "", "`NAME` of the synchronizer (default NAME of the credential)")
 	flags.StringArrayVar(&u.Others, "other", nil, "`GROUP` to which signals of the synchronizer go, once for each")
+	flags.StringVar(&u.Stream, "stream", "", "`NAME` of the stream of a member or an operator, with store: jetstream in the section work (pegasus+TENANT+GROUP unless log.stream says another)")
 	flags.BoolVar(&conf, "nats-conf", false, "print a user for the configuration of a nats-server")
 	flags.BoolVar(&nsc, "nsc", false, "print a command of nsc, for a server with an operator")
 	return cmd

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/ask"
@@ -12,6 +14,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/roles"
 	"github.com/gopegasus/pegasus/internal/testwait"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/internal/worklog"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 	"github.com/gopegasus/pegasus/work"
@@ -35,6 +38,16 @@ synchronizers:
     members: {group: w, count: 2}
     work: {slots: 1}
 `
+
+const durable = `
+synchronizers:
+  jsync:
+    members: {group: j, count: {min: 1, max: 2}}
+    silence: {after: 1s}
+    work: {slots: 1, store: jetstream}
+`
+
+const stream = "pegasus+default+j"
 
 const program = `
 synchronizers:
@@ -64,6 +77,10 @@ func TestRoles(t *testing.T) {
 		"w3":    {Role: roles.Member, Members: []string{"w3"}, Group: "g"},
 		"a":     {Role: roles.Member, Members: []string{"a"}, Group: "w"},
 		"b":     {Role: roles.Member, Members: []string{"b"}, Group: "w"},
+		"jsync": {Role: roles.Synchronizer, Synchronizer: "jsync", Group: "j"},
+		"ja":    {Role: roles.Member, Members: []string{"ja"}, Group: "j", Stream: stream},
+		"jb":    {Role: roles.Member, Members: []string{"jb"}, Group: "j", Stream: stream},
+		"jop":   {Role: roles.Operator, Group: "j", Stream: stream},
 		"node":  {Role: roles.Node, Members: []string{"n"}, Processors: 2, Group: "parts"},
 		"vic":   {Role: roles.Viewer, Group: "g"},
 		"wvic":  {Role: roles.Viewer, Group: "w"},
@@ -76,6 +93,7 @@ func TestRoles(t *testing.T) {
 	})
 	t.Run("members, questions, takeover", s.control)
 	t.Run("work", s.work)
+	t.Run("work in JetStream", s.durable)
 	t.Run("node", s.node)
 }
 
@@ -149,16 +167,17 @@ func (s *secured) control(t *testing.T) {
 	}
 }
 
-func (s *secured) work(t *testing.T) {
-	s.start(t, "wsync", shared, synchronizer.Options{})
+// open opens the spaces of two members.
+func (s *secured) open(t *testing.T, group string, names ...string) (spaces [2]*work.Space, members [2]*agent.Member) {
+	t.Helper()
 	double := work.Func("double", func(_ context.Context, n int) (int, error) { return 2 * n, nil })
-	var spaces [2]*work.Space
 	errs := make(chan error, len(spaces))
-	for i, name := range []string{"a", "b"} {
+	for i, name := range names {
 		go func() {
-			m, err := agent.Join(t.Context(), s.url, agent.Config{Group: "w", Name: name}, agent.OwnConn(), agent.WithNATS(s.options(t, name)...))
+			m, err := agent.Join(t.Context(), s.url, agent.Config{Group: group, Name: name}, agent.OwnConn(), agent.WithNATS(s.options(t, name)...))
 			if err == nil {
 				t.Cleanup(func() { _ = m.Close() })
+				members[i] = m
 				spaces[i], err = work.Open(t.Context(), m, double)
 			}
 			errs <- err
@@ -170,18 +189,60 @@ func (s *secured) work(t *testing.T) {
 	for _, space := range spaces {
 		t.Cleanup(func() { _ = space.Close() })
 	}
+	return spaces, members
+}
+
+// farm puts eight tasks into a space and takes their results.
+func farm(t *testing.T, space *work.Space) {
+	t.Helper()
 	for i := range 8 {
-		check(t, spaces[0].Put(t.Context(), "double", i))
+		check(t, space.Put(t.Context(), "double", i, work.ID("%d", i)))
 	}
-	go func() { _ = spaces[1].Serve(t.Context()) }()
 	results := 0
-	for _, err := range work.Results[int](t.Context(), spaces[0], "double") {
+	for _, err := range work.Results[int](t.Context(), space, "double") {
 		check(t, err)
 		results++
 	}
 	if results != 8 {
 		t.Errorf("%d results of 8 tasks", results)
 	}
+}
+
+// durable ends two phases, has a member take over the tasks of another one, and removes the stream.
+func (s *secured) durable(t *testing.T) {
+	s.start(t, "jsync", durable, synchronizer.Options{})
+	spaces, members := s.open(t, "j", "ja", "jb")
+	go func() { _ = spaces[1].Serve(t.Context()) }()
+	for range 2 {
+		farm(t, spaces[0])
+	}
+	check(t, spaces[0].Put(t.Context(), "double", 1, work.ID("late")))
+	check(t, spaces[0].Close())
+	check(t, members[0].Leave(t.Context()))
+	late := 0
+	for r, err := range work.Results[int](t.Context(), spaces[1], "double", work.Of("ja")) {
+		check(t, err)
+		if r.ID == "late" {
+			late++
+		}
+	}
+	if late != 1 {
+		t.Errorf("the task of the member that has left has %d results", late)
+	}
+	check(t, spaces[1].Close())
+	nc, err := nats.Connect(s.url, s.options(t, "jop")...)
+	check(t, err)
+	defer nc.Close()
+	if n, err := worklog.Remove(t.Context(), nc, stream); err != nil || n == 0 {
+		t.Errorf("%d messages were removed: %v", n, err)
+	}
+}
+
+func (s *secured) work(t *testing.T) {
+	s.start(t, "wsync", shared, synchronizer.Options{})
+	spaces, _ := s.open(t, "w", "a", "b")
+	go func() { _ = spaces[1].Serve(t.Context()) }()
+	farm(t, spaces[0])
 	asker := ask.Asker{Bus: s.bus(t, "wvic"), Tenant: tenant}
 	answers, silent, err := asker.Space(t.Context(), &monitor.Status{Synchronizer: "wsync", Group: "w", Members: []monitor.MemberStatus{{Name: "a", Standing: monitor.InEpoch}, {Name: "b", Standing: monitor.InEpoch}}})
 	if err != nil || len(answers) != 2 || len(silent) != 0 {

@@ -23,7 +23,7 @@ const (
 
 // entry are the subjects of one role, in the notation of the documentation: T stands for pegasus.v1.TENANT.,
 // P for pegasus.v1.TENANT.GROUP., N for the name of the user, M for each member or the node, I for each processor of the node, S
-// for the synchronizer and G for pegasus.v1.TENANT. and each other group to which its signals go.
+// for the synchronizer, L for the stream of a space and G for pegasus.v1.TENANT. and each other group to which its signals go.
 type entry struct {
 	role               Role
 	publish, subscribe []string
@@ -61,6 +61,20 @@ var table = []entry{ //nolint:gochecknoglobals // Constant.
 	},
 }
 
+// streams are the further subjects where the tasks of the group lie in JetStream. A member can write to the log of any
+// other member of its space, since it takes over the tasks of those that are gone.
+var streams = []entry{ //nolint:gochecknoglobals // Constant.
+	{
+		Member,
+		[]string{
+			"L.>", "$JS.API.STREAM.CREATE.L", "$JS.API.STREAM.INFO.L", "$JS.API.STREAM.PURGE.L", "$JS.API.STREAM.MSG.GET.L", "$JS.API.CONSUMER.CREATE.L.>",
+			"$JS.API.CONSUMER.MSG.NEXT.L.*", "$JS.API.CONSUMER.DELETE.L.*",
+		},
+		nil,
+	},
+	{Operator, []string{"$JS.API.STREAM.INFO.L", "$JS.API.STREAM.DELETE.L"}, nil},
+}
+
 // User is a user of the server.
 type User struct {
 	Role          Role     // what for
@@ -70,7 +84,11 @@ type User struct {
 	Processors    int      // of a node
 	Synchronizer  string   // empty: it is called as the user
 	Others        []string // groups to which the signals of a synchronizer go
+	Stream        string   // of the space of a member or an operator, if its tasks lie in JetStream
 }
+
+// maxStream is how many bytes the name of a stream has at most.
+const maxStream = 255
 
 // maxProcessors is as many as a node may have.
 const maxProcessors = 1024
@@ -103,7 +121,13 @@ func (u User) Permissions() (p Permissions, err error) {
 	if err := u.check(); err != nil {
 		return p, err
 	}
-	return Permissions{u.fill(table[i].publish), u.fill(table[i].subscribe)}, nil
+	p = Permissions{u.fill(table[i].publish), u.fill(table[i].subscribe)}
+	for _, e := range streams {
+		if e.role == u.Role && u.Stream != "" {
+			p.Publish = append(p.Publish, u.fill(e.publish)...)
+		}
+	}
+	return p, nil
 }
 
 func (u *User) check() error {
@@ -118,6 +142,14 @@ func (u *User) check() error {
 		return fmt.Errorf("node %q: %d processors: give 1 to %d", u.Name, u.Processors, maxProcessors)
 	case (u.Synchronizer != u.Name || len(u.Others) > 0) && u.Role != Synchronizer:
 		return fmt.Errorf("role %q: the synchronizer and other groups belong to the role %s: leave them out", u.Role, Synchronizer)
+	}
+	if u.Stream != "" {
+		if !slices.ContainsFunc(streams, func(e entry) bool { return e.role == u.Role }) {
+			return fmt.Errorf("role %q: a stream belongs to the roles %s and %s: leave it out", u.Role, Member, Operator)
+		}
+		if strings.ContainsAny(u.Stream, ".*> \t\r\n/\\\"',") || len(u.Stream) > maxStream {
+			return fmt.Errorf("stream %.40q: the name of a stream has 1 to %d bytes and none of . * > / \\ , quotes or blanks", u.Stream, maxStream)
+		}
 	}
 	names := map[string][]string{"name": {u.Name}, "tenant": {u.Tenant}, "group": {u.Group}, "member": u.Members, "synchronizer": {u.Synchronizer}, "other group": u.Others}
 	for _, what := range []string{"name", "tenant", "group", "member", "synchronizer", "other group"} {
@@ -169,7 +201,7 @@ func (u *User) fill(entries []string) (subjects []string) {
 // tails are an entry with each of the names that one of its tokens stands for.
 func (u *User) tails(entry string) (all []string) {
 	tokens := strings.Split(entry, ".")
-	i := slices.IndexFunc(tokens, func(t string) bool { return slices.Contains([]string{"M", "N", "I", "S"}, t) })
+	i := slices.IndexFunc(tokens, func(t string) bool { return slices.Contains([]string{"M", "N", "I", "S", "L"}, t) })
 	if i < 0 {
 		return []string{entry}
 	}
@@ -181,6 +213,8 @@ func (u *User) tails(entry string) (all []string) {
 		names = []string{u.Name}
 	case "S":
 		names = []string{u.Synchronizer}
+	case "L":
+		names = []string{u.Stream}
 	case "I":
 		for i := range u.Processors {
 			names = append(names, fmt.Sprintf("%s-%d", u.Members[0], i))

@@ -121,3 +121,18 @@ func TestRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestStream: the stream of a space belongs to members and operators, and its name is no wildcard.
+func TestStream(t *testing.T) {
+	for want, u := range map[string]roles.User{
+		`role "viewer": a stream belongs to the roles member and operator: leave it out`: {Role: roles.Viewer, Stream: "s"},
+		`stream "a.>": the name of a stream has 1 to 255 bytes and none of`:              {Role: roles.Member, Stream: "a.>"},
+		`stream "*": the name of a stream has 1 to 255 bytes and none of`:                {Role: roles.Operator, Stream: "*"},
+		`stream "a\"": the name of a stream has 1 to 255 bytes and none of`:              {Role: roles.Member, Stream: `a"`},
+	} {
+		u.Name, u.Tenant, u.Group = "w1", "default", "g"
+		if _, err := u.Permissions(); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v\nwant %s", err, want)
+		}
+	}
+}

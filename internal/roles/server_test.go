@@ -61,6 +61,7 @@ func newSecured(t *testing.T, users map[string]roles.User) *secured {
 	options, err := server.ProcessConfigFile(file)
 	check(t, err)
 	options.Host, options.Port, options.NoSigs = "127.0.0.1", server.RANDOM_PORT, true
+	options.JetStream, options.StoreDir = true, t.TempDir()
 	n, err := server.NewServer(options)
 	check(t, err)
 	n.SetLogger(s, false, false)

@@ -30,8 +30,18 @@ func (p Permissions) Nsc(name string) string {
 func Markdown() string {
 	var b strings.Builder
 	b.WriteString("| role | publish | subscribe |\n|---|---|---|\n")
+	row := func(e entry, also string) {
+		subscribe := "nothing else"
+		if len(e.subscribe) > 0 {
+			subscribe = "`" + strings.Join(e.subscribe, "`, `") + "`"
+		}
+		b.WriteString("| " + string(e.role) + also + " | `" + strings.Join(e.publish, "`, `") + "` | " + subscribe + " |\n")
+	}
 	for _, e := range table {
-		b.WriteString("| " + string(e.role) + " | `" + strings.Join(e.publish, "`, `") + "` | `" + strings.Join(e.subscribe, "`, `") + "` |\n")
+		row(e, "")
+	}
+	for _, e := range streams {
+		row(e, ", also with `store: jetstream`")
 	}
 	return b.String()
 }
