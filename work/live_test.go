@@ -18,6 +18,7 @@ import (
 	"github.com/gopegasus/pegasus/embedded"
 	"github.com/gopegasus/pegasus/internal/config"
 	"github.com/gopegasus/pegasus/internal/link"
+	"github.com/gopegasus/pegasus/internal/testnats"
 	"github.com/gopegasus/pegasus/internal/testwait"
 	"github.com/gopegasus/pegasus/synchronizer"
 	"github.com/gopegasus/pegasus/work"
@@ -664,6 +665,7 @@ func newProxy(t *testing.T, url string) *proxy {
 	}
 	p := &proxy{t: t, listener: l, server: strings.TrimPrefix(url, "nats://")}
 	t.Cleanup(func() { p.release(); _ = l.Close() })
+	testnats.ShareKey(t, url, p.url())
 	go p.accept()
 	return p
 }

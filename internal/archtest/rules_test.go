@@ -65,7 +65,7 @@ var Imports = map[string][]string{
 	"internal/broken":      {},
 	"internal/testwait":    {},
 	"internal/testcount":   {},
-	"internal/testnats":    {"connect"},
+	"internal/testnats":    {"connect", "internal/loopkey"},
 	"internal/loopkey":     {},
 	"internal/testprogram": {"internal/testcount"},
 	"internal/procnode":    {"agent"},

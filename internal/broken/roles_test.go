@@ -90,7 +90,7 @@ func (r *role) be() error {
 	logger := slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	switch r.Kind {
 	case aServer:
-		s, err := embedded.Start(embedded.Options{Port: r.Port})
+		s, err := embedded.Start(embedded.Options{Port: r.Port, Open: true}) // Proxies have other ports.
 		if err != nil {
 			return err
 		}
