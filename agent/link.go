@@ -18,6 +18,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/config"
 	"github.com/gopegasus/pegasus/internal/gostate"
 	"github.com/gopegasus/pegasus/internal/link"
+	"github.com/gopegasus/pegasus/internal/reading"
 	"github.com/gopegasus/pegasus/internal/telemetry"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/scgs"
@@ -365,12 +366,14 @@ func (x *watching) stop() {
 	}
 }
 
-// filled provides the fields that the package work fills. It is guarded by the lock.
+// filled provides the fields that the package work fills, and from what is observed the power and the share of the
+// node. It is guarded by the lock.
 type filled struct {
-	fill  link.Fill // nil: all have their defaults
-	wrong error     // of the values that were asked for last
-	hasty bool      // one of hastyFields was another value than it had
-	last  map[string]scgs.Value
+	reading *reading.Reading // nil: nothing is observed
+	fill    link.Fill        // nil: all have their defaults
+	wrong   error            // of the values that were asked for last
+	hasty   bool             // one of hastyFields was another value than it had
+	last    map[string]scgs.Value
 }
 
 // hastyFields are told at once, whatever [Config].BatchAge is: ends of phases wait for them.
@@ -387,6 +390,13 @@ func isFilled(f *scgs.Field) bool {
 func (w *filled) Value(f *scgs.Field) (v scgs.Value, known bool) {
 	if w.fill == nil {
 		return v, false
+	}
+	if name := strings.TrimPrefix(f.Name, gostate.Filled); f.Type == scgs.Float && slices.Contains(reading.Fields(), name) {
+		if w.reading == nil {
+			return v, false
+		}
+		observed, known := w.reading.Field(name)
+		return scgs.FloatValue(observed), known
 	}
 	if v, known = w.fill(*f); known && !f.Accepts(v) {
 		w.wrong = fmt.Errorf("agent: %v is no value of the field %s, which the package work fills", v, f)

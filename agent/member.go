@@ -142,6 +142,7 @@ func newMember(cfg Config) *Member {
 	m.state.Providers = append(m.state.Providers, &m.link.work)
 	if cfg.Observe != nil {
 		m.state.Providers = append(m.state.Providers, gostate.Observed{Reading: &m.reading})
+		m.link.work.reading = &m.reading
 	}
 	return m
 }

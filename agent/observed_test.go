@@ -226,3 +226,33 @@ synchronizers:
 		}
 	})
 }
+
+// TestShareOfWork: what is observed fills the power and the share of the section work. Without observation, and before
+// the space is opened, the share is whole and the power 0.
+func TestShareOfWork(t *testing.T) {
+	bustest.Bubble(t, func(t *testing.T) {
+		local := bustest.NewServer(t)
+		h := newHub(t, local.Connect, `
+synchronizers:
+  gsync:
+    members: {group: g, count: 2}
+    work: {}
+    predicates:
+      unknown: {when: "all(members, .work.share == 1.0 and .work.power == 0.0)"}
+      taken: {when: "find(members, .name == 'seen').work.share < 0.2 and find(members, .name == 'seen').work.power == 50.0 and find(members, .name == 'blind').work.share == 1.0"}
+`)
+		s := &sensor{now: reading(100, 1)}
+		seen := linked(t, join(t, local, agent.Config{Group: "g", Name: "seen", Observe: s}))
+		blind := linked(t, join(t, local, agent.Config{Group: "g", Name: "blind"}))
+		check(t, blind.Tell(fillOf(nil)))
+		time.Sleep(50 * time.Millisecond)
+		s.tell(reading(50, 0.1)) // Its space is not open: nothing is told.
+		time.Sleep(50 * time.Millisecond)
+		before := h.fired("taken")
+		check(t, seen.Tell(fillOf(nil)))
+		time.Sleep(50 * time.Millisecond)
+		if n := h.fired("taken"); before != 0 || n != 1 || len(h.rejected) > 0 {
+			t.Errorf("fired %d times before the space was open, and then %d times; %v", before, n, h.rejected)
+		}
+	})
+}

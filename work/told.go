@@ -61,6 +61,8 @@ func (r *row) fill(f scgs.Field) (scgs.Value, bool) {
 		return scgs.IntValue(int64(t.Running)), true
 	case "work.open":
 		return scgs.IntValue(int64(t.Open)), true
+	case "work.objects":
+		return scgs.IntValue(int64(t.Objects)), true
 	case "work.stuck":
 		return scgs.IntValue(int64(r.stuck)), true
 	default:

@@ -89,7 +89,7 @@ var (
 	// WorkFields are always there.
 	WorkFields = []string{"idle", "settled", "awaits", "phase"}
 	// WorkEstimates are there if an expression of the section reads them.
-	WorkEstimates = []string{"queued", "running", "open", "stuck"}
+	WorkEstimates = []string{"queued", "running", "open", "stuck", "objects", "power", "share"}
 )
 
 // WorkField is the field of a name of these lists.
@@ -98,6 +98,10 @@ func WorkField(name string) scgs.Field {
 	switch name {
 	case "idle", "settled", "awaits":
 		f.Type, f.Default = scgs.Bool, scgs.BoolValue(false)
+	case "power":
+		f.Type, f.Default = scgs.Float, scgs.FloatValue(0)
+	case "share": // What is not observed is whole.
+		f.Type, f.Default = scgs.Float, scgs.FloatValue(1)
 	}
 	return f
 }
