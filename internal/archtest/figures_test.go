@@ -29,7 +29,7 @@ var limits = map[string]int{
 	"lines of synchronizer":                       6_311, // 75 more: a journal that was removed, pegasus reload
 	"lines of cmd/pegasus":                        5_671, // 72 more: pegasus reload
 	"lines of predicates":                         5962,  // 132 more: causes of faults in expressions, arithmetic of durations
-	"lines of agent":                              6_110, // 225 more: regions that are declared, a member that was replaced or leaves
+	"lines of agent":                              6_121, // 236 more: the share and power of the section work, regions that are declared, a member that was replaced or leaves
 	"lines of another package":                    5000,
 	"packages of more than 5,000 lines":           6, // those six
 	"files of the package with most files":        48,
