@@ -24,8 +24,8 @@
 //     that use the same port of two loopback addresses share one file: the last one
 //     started has it.
 //   - The key does not prove to a client which server it has reached. A program of
-//     another user that listens at the address instead can pass the signature
-//     of a client on to the server.
+//     another user that listens at the same port of another loopback address can
+//     pass the signature of a client on to the server.
 //   - [Options.Open] lets any user of the machine connect without a key. A server with
 //     [Options.InProcess], and connections of [Server.InProcessConn], need none.
 //   - One message is at most 64 KiB, one slow client may hold back 16 MiB or two

@@ -27,8 +27,8 @@ type Server struct {
 
 // Start runs a server and returns when clients can connect. It fails, with
 // nothing left running, when the options make no sense, when they would open
-// the server to other machines without credentials, when the port is taken, and
-// when JetStream cannot use its directory.
+// the server to other machines without credentials, when the port is taken,
+// when the key cannot be written, and when JetStream cannot use its directory.
 func Start(opts Options) (*Server, error) {
 	opts = opts.withDefaults()
 	if err := opts.validate(); err != nil {

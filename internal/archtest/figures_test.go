@@ -22,7 +22,7 @@ import (
 // paid back by splitting and deleting: at first the limit on all lines was 59,000, and one package
 // had more than 5,000 lines.
 var limits = map[string]int{
-	"lines of code":                               91_800, // 12,600 of them are work distribution, 750 credentials
+	"lines of code":                               92_200, // 12,600 of them are work distribution, 1,450 credentials
 	"lines of code of the largest package":        6_476,
 	"lines of scgs":                               6952,
 	"lines of internal/synccore":                  7_815, // 17 more: why of the groups of a predicate

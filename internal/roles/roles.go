@@ -130,6 +130,33 @@ func (u User) Permissions() (p Permissions, err error) {
 	return p, nil
 }
 
+// Template are the permissions of a role for a signing key of an account. The server fills them in for each user, from
+// the name and the tags member, node, processor and other of its JWT. A list for a tag that a user lacks is empty.
+func Template(role Role, tenant, group string) (p Permissions, err error) {
+	const name, processor = "{{name()}}", "{{tag(processor)}}"
+	i := slices.IndexFunc(table, func(e entry) bool { return e.role == role })
+	if i < 0 {
+		return p, fmt.Errorf("role %q: use one of %s", role, strings.Join(Names(), ", "))
+	}
+	for what, token := range map[string]string{"tenant": tenant, "group": group} {
+		if err := wire.CheckToken(what, token); err != nil {
+			return p, err
+		}
+	}
+	u := User{Name: name, Tenant: tenant, Group: group, Members: []string{"{{tag(member)}}"}, Processors: 1, Synchronizer: name, Others: []string{"{{tag(other)}}"}}
+	if role == Node {
+		u.Members[0] = "{{tag(node)}}"
+	}
+	fill := func(entries []string) []string {
+		filled := u.fill(entries)
+		for i := range filled {
+			filled[i] = strings.ReplaceAll(filled[i], u.Members[0]+"-0", processor)
+		}
+		return filled
+	}
+	return Permissions{fill(table[i].publish), fill(table[i].subscribe)}, nil
+}
+
 func (u *User) check() error {
 	switch {
 	case len(u.Members) > 0 && u.Role != Member && u.Role != Node:

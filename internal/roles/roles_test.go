@@ -3,6 +3,7 @@ package roles_test
 import (
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -133,6 +134,61 @@ func TestStream(t *testing.T) {
 		u.Name, u.Tenant, u.Group = "w1", "default", "g"
 		if _, err := u.Permissions(); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v\nwant %s", err, want)
+		}
+	}
+}
+
+// TestTemplate: filled in as the server does, the templates are the permissions of each user.
+func TestTemplate(t *testing.T) {
+	for _, u := range []roles.User{
+		{Role: roles.Member, Name: "w1"},
+		{Role: roles.Member, Name: "two", Members: []string{"a", "b"}},
+		{Role: roles.Node, Name: "n", Processors: 3},
+		{Role: roles.Synchronizer, Name: "gsync"},
+		{Role: roles.Synchronizer, Name: "gsync", Others: []string{"h", "i"}},
+		{Role: roles.Viewer, Name: "vic"},
+		{Role: roles.Operator, Name: "op"},
+	} {
+		u.Tenant, u.Group = "default", "g"
+		want, err := u.Permissions()
+		if err != nil {
+			t.Fatal(err)
+		}
+		template, err := roles.Template(u.Role, u.Tenant, u.Group)
+		if err != nil {
+			t.Fatal(err)
+		}
+		members := u.Members
+		if len(members) == 0 {
+			members = []string{u.Name}
+		}
+		tags := map[string][]string{"{{name()}}": {u.Name}, "{{tag(other)}}": u.Others, "{{tag(member)}}": members, "{{tag(node)}}": members[:1]}
+		for i := range u.Processors {
+			tags["{{tag(processor)}}"] = append(tags["{{tag(processor)}}"], members[0]+"-"+strconv.Itoa(i))
+		}
+		for _, c := range [][2][]string{{template.Publish, want.Publish}, {template.Subscribe, want.Subscribe}} {
+			got := c[0]
+			for tag, values := range tags {
+				var filled []string
+				for _, subject := range got {
+					if !strings.Contains(subject, tag) {
+						filled = append(filled, subject)
+						continue
+					}
+					for _, v := range values {
+						filled = append(filled, strings.ReplaceAll(subject, tag, v))
+					}
+				}
+				got = filled
+			}
+			if slices.Sort(got); !slices.Equal(got, slices.Sorted(slices.Values(c[1]))) {
+				t.Errorf("%+v: got %q\nwant %q", u, got, c[1])
+			}
+		}
+	}
+	for _, c := range [][3]string{{"root", "default", "g"}, {"member", "*", "g"}, {"member", "default", "a.b"}} {
+		if p, err := roles.Template(roles.Role(c[0]), c[1], c[2]); err == nil {
+			t.Errorf("%v: %v", c, p)
 		}
 	}
 }

@@ -1,0 +1,146 @@
+package keys
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/nats-io/jwt/v2"
+	"github.com/nats-io/nkeys"
+
+	"github.com/gopegasus/pegasus/internal/roles"
+)
+
+// checkDir refuses a directory that other users can open.
+func checkDir(dir string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case err != nil:
+		return fmt.Errorf("keys: directory %s: make it with init: %w", dir, err)
+	case !info.IsDir():
+		return fmt.Errorf("keys: directory %s: it is a file: give a directory", dir)
+	case info.Mode().Perm()&0o077 != 0:
+		return fmt.Errorf("keys: directory %s: its mode is %#o, so other users can open it: run chmod 700 %[1]s", dir, info.Mode().Perm())
+	}
+	return nil
+}
+
+// write writes a file that a reader sees whole or not at all.
+func write(dir, name string, text []byte) error {
+	file := filepath.Join(dir, name)
+	f, err := os.CreateTemp(dir, ".new-*") // Its mode is 0600.
+	if err != nil {
+		return fmt.Errorf("keys: file %s: %w", file, err)
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		return fmt.Errorf("keys: file %s: %w", file, errors.Join(err, os.Remove(f.Name())))
+	}
+	return nil
+}
+
+func readPair(dir, name string) (nkeys.KeyPair, error) {
+	file := filepath.Join(dir, name)
+	seed, err := os.ReadFile(file) //nolint:gosec // The caller names the directory.
+	if err != nil {
+		return nil, fmt.Errorf("keys: file %s: restore it from a copy: %w", file, err)
+	}
+	pair, err := nkeys.FromSeed(bytes.TrimSpace(seed))
+	if err != nil {
+		return nil, fmt.Errorf("keys: file %s: it has no seed: restore it from a copy", file)
+	}
+	return pair, nil
+}
+
+func load(dir string) (*group, error) {
+	if err := checkDir(dir); err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, usersFile)
+	text, err := os.ReadFile(file) //nolint:gosec // The caller names the directory.
+	if err != nil {
+		return nil, fmt.Errorf("keys: file %s: make the directory with init: %w", file, err)
+	}
+	g := &group{}
+	if err := json.Unmarshal(text, g); err != nil {
+		return nil, fmt.Errorf("keys: file %s: restore it from a copy: %w", file, err)
+	}
+	return g, nil
+}
+
+// save writes the list of users, and the configuration of the server that follows from it.
+func save(dir string, g *group) error {
+	conf, err := serverConf(dir, g)
+	if err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(g, "", "  ")
+	if err != nil {
+		return fmt.Errorf("keys: %w", err)
+	}
+	return errors.Join(write(dir, usersFile, append(text, '\n')), write(dir, serverFile, conf))
+}
+
+// serverConf is the configuration of a nats-server that trusts the operator and knows the account.
+func serverConf(dir string, g *group) ([]byte, error) {
+	operator, err := readPair(dir, operatorFile)
+	if err != nil {
+		return nil, err
+	}
+	account, err := readPair(dir, accountFile)
+	if err != nil {
+		return nil, err
+	}
+	operatorID, err := operator.PublicKey()
+	if err != nil {
+		return nil, fmt.Errorf("keys: file %s: %w", operatorFile, err)
+	}
+	accountID, err := account.PublicKey()
+	if err != nil {
+		return nil, fmt.Errorf("keys: file %s: %w", accountFile, err)
+	}
+	trusted := jwt.NewOperatorClaims(operatorID)
+	trusted.Name = "pegasus"
+	trust, err := trusted.Encode(operator)
+	if err != nil {
+		return nil, fmt.Errorf("keys: operator: %w", err)
+	}
+	claims := jwt.NewAccountClaims(accountID)
+	claims.Name = g.Tenant + "-" + g.Group
+	for _, name := range roles.Names() {
+		role := roles.Role(name)
+		pair, err := readPair(dir, roleFile(role))
+		if err != nil {
+			return nil, err
+		}
+		scope := jwt.NewUserScope()
+		if scope.Key, err = pair.PublicKey(); err != nil {
+			return nil, fmt.Errorf("keys: file %s: %w", roleFile(role), err)
+		}
+		p, err := roles.Template(role, g.Tenant, g.Group)
+		if err != nil {
+			return nil, fmt.Errorf("keys: %w", err)
+		}
+		scope.Role = name
+		scope.Template.Pub.Allow, scope.Template.Sub.Allow = p.Publish, p.Subscribe
+		claims.SigningKeys.AddScopedSigner(scope)
+	}
+	for _, u := range g.Users {
+		for _, public := range u.Public {
+			if !u.Revoked.IsZero() {
+				claims.RevokeAt(public, u.Revoked)
+			}
+		}
+	}
+	token, err := claims.Encode(operator)
+	if err != nil {
+		return nil, fmt.Errorf("keys: account: %w", err)
+	}
+	return fmt.Appendf(nil, "max_control_line: 65536\nmax_connections: 16384\noperator: %s\nresolver: MEMORY\nresolver_preload: {\n  %s: %s\n}\n", trust, accountID, token), nil
+}
