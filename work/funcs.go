@@ -13,10 +13,11 @@ import (
 	"github.com/gopegasus/pegasus/internal/workcore"
 )
 
-// Option of [Open]: a function that this member can run.
+// Option of [Open]: a function that this member can run, or a part of the space of its own.
 type Option struct {
 	f   *function
 	err error
+	set func(*Space) // f is nil then
 }
 
 // function is what the space knows of a declared function.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/gopegasus/pegasus/internal/workcore"
 )
@@ -16,21 +17,26 @@ type Pulled struct {
 	run *run
 }
 
-// Next waits for a task of a function that was declared with [Pull], and returns it. It returns
+// Next waits for a task of a function that was declared with [Pull], and returns it. With ids it waits for one of these
+// tasks; another one that has come stays in its slot until Next asks for it, so have enough slots. It returns
 // [ErrPhaseOver] once the phase is over; a program that goes on with the next one calls it again. The task is
 // the caller's until it calls [Done] or [Pulled.Fail], which it has to do for each.
-func (s *Space) Next(ctx context.Context) (*Pulled, error) {
+func (s *Space) Next(ctx context.Context, ids ...string) (*Pulled, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ends := s.ends
-	if err := s.wait(ctx, &waiter{settles: true, awaits: true, ready: func() bool { return len(s.pulled) > 0 || s.ends > ends }}); err != nil {
+	place := func() int {
+		return slices.IndexFunc(s.pulled, func(r *run) bool { return len(ids) == 0 || slices.Contains(ids, r.id) })
+	}
+	if err := s.wait(ctx, &waiter{settles: true, awaits: true, ready: func() bool { return place() >= 0 || s.ends > ends }}); err != nil {
 		return nil, err
 	}
-	if len(s.pulled) == 0 {
+	i := place()
+	if i < 0 {
 		return nil, ErrPhaseOver
 	}
-	r := s.pulled[0]
-	s.pulled = s.pulled[1:]
+	r := s.pulled[i]
+	s.pulled = slices.Delete(s.pulled, i, i+1)
 	return &Pulled{r}, nil
 }
 

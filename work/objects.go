@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/gopegasus/pegasus/internal/workcore"
 )
@@ -170,6 +173,20 @@ func Near(ids ...any) PutOption {
 	})
 }
 
+// NearBy is [Near] for neighbours that attract the object by a weight, a finite number of at least 0; those of Near have
+// 1. Of several objects that may move to a member, the one moves first whose neighbours there have the largest sum.
+func NearBy(weight float64, ids ...any) PutOption {
+	return ofObject(func(t *workcore.Task) {
+		for o := t.Object; len(o.Pull) < len(o.Near); {
+			o.Pull = append(o.Pull, 1)
+		}
+		for _, id := range ids {
+			t.Object.Near = append(t.Object.Near, objectID(t.Func, id))
+			t.Object.Pull = append(t.Object.Pull, weight)
+		}
+	})
+}
+
 // At binds an object to members: it is at the first of them that is in the group, and waits while none is.
 func At(members ...string) PutOption {
 	return ofObject(func(t *workcore.Task) { t.Object.At = append(t.Object.At, members...) })
@@ -191,6 +208,33 @@ func (s *Space) Move(kind string, id any, member string) error {
 	err := s.step(&workcore.Input{Kind: workcore.InMove, ID: objectID(kind, id), To: member})
 	if s.tell(s.now); err != nil {
 		return fmt.Errorf("work: move: %w", err)
+	}
+	return nil
+}
+
+// Locals ranges over the IDs of the objects of a kind that this member ran last. It hears when it gives one away itself or
+// its creator is lost, and not when the creator has moved one. What has run nowhere yet is not in it.
+func (s *Space) Locals(kind string) iter.Seq[string] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var ids []string
+	if s.machine != nil {
+		for _, name := range s.machine.Objects() {
+			if id, is := strings.CutPrefix(name, kind+"/"); is {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return slices.Values(ids)
+}
+
+// Await waits until an object has run here, or ctx ends.
+func (s *Space) Await(ctx context.Context, kind string, id any) error {
+	name := objectID(kind, id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.wait(ctx, &waiter{settles: true, ready: func() bool { return s.machine.HasObject(name) }}); err != nil {
+		return fmt.Errorf("work: await object %q: %w", name, err)
 	}
 	return nil
 }

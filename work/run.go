@@ -130,6 +130,9 @@ func (s *Space) start(in workcore.Run) {
 			s.look() // The loop has it saved at a pace.
 		}
 	}
+	for in.Slot >= len(s.runs) { // Functions that wait have left their slots.
+		s.runs = append(s.runs, nil)
+	}
 	s.runs[in.Slot] = r
 	switch {
 	case r.f != nil && r.f.pulled:

@@ -37,7 +37,8 @@ type Space struct {
 	kick      chan struct{} // capacity 1: the loop has to look
 	row       row
 	ids       *ids
-	logs      *logs // nil: the tasks that are put here lie in this process alone
+	strategy  local.Local // of the program's own; nil: that of the section
+	logs      *logs       // nil: the tasks that are put here lie in this process alone
 
 	mu        sync.Mutex // guards all below
 	section   config.Work
@@ -121,6 +122,8 @@ func open(ctx context.Context, l link.Link, options []Option) (*Space, error) {
 		switch {
 		case o.err != nil:
 			faults = append(faults, o.err)
+		case o.set != nil:
+			o.set(s)
 		case s.functions[o.f.name] != nil:
 			faults = append(faults, fmt.Errorf("work: function %q is declared twice: keep one", o.f.name))
 		default:
@@ -146,8 +149,10 @@ func open(ctx context.Context, l link.Link, options []Option) (*Space, error) {
 // begin connects, waits for a roster with this member, and starts what runs beside.
 func (s *Space) begin(ctx context.Context) (err error) { //nolint:contextcheck // What runs beside ends with Close.
 	self := s.link.Self()
-	if s.conn, err = s.link.Connect(ctx); err != nil {
-		return fmt.Errorf("work: open the space as %q: %w", self.Name, err)
+	if s.conn == nil {
+		if s.conn, err = s.link.Connect(ctx); err != nil {
+			return fmt.Errorf("work: open the space as %q: %w", self.Name, err)
+		}
 	}
 	s.sender = newSender(s.conn, s.link.Subject, s.begun)
 	beside, stop := context.WithCancel(context.Background())
@@ -171,9 +176,11 @@ func (s *Space) begin(ctx context.Context) (err error) { //nolint:contextcheck /
 	if err != nil {
 		return fail(err)
 	}
-	strategy, err := local.New(s.section.Strategy)
-	if err != nil {
-		return fail(err)
+	strategy := s.strategy
+	if strategy == nil {
+		if strategy, err = local.New(s.section.Strategy); err != nil {
+			return fail(err)
+		}
 	}
 	if s.section.Order != "" {
 		order, err := predicates.CompileOrder(s.section.Order)
@@ -735,10 +742,10 @@ func (s *Space) readPieces(from string, data []byte) error {
 		}
 		s.look() // The loop asks again if nothing comes.
 	}
-	if whole == nil || s.err != nil {
-		return nil
+	if whole != nil && s.err == nil {
+		err = s.readFrame(from, whole)
 	}
-	return s.readFrame(from, whole)
+	return err
 }
 
 // askAgain asks for pieces that have not come in time. The lock is held.

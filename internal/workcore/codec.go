@@ -242,6 +242,7 @@ func (c *coder) object(t *Task) {
 		t.Object = &Object{}
 	}
 	list(c, &t.Object.Near, c.text)
+	list(c, &t.Object.Pull, c.float)
 	list(c, &t.Object.At, c.text)
 	c.text(&t.Object.Group)
 }

@@ -221,7 +221,7 @@ func (l *Parted) bytes() int {
 func (t *Task) bytes() int {
 	n := len(t.ID) + len(t.Func) + len(t.Body) + len(t.For) + 24
 	if o := t.Object; o != nil {
-		n += len(o.Group) + 4
+		n += len(o.Group) + 8 + 8*len(o.Pull)
 		for _, list := range [][]string{o.Near, o.At} {
 			for _, id := range list {
 				n += len(id) + 2

@@ -67,6 +67,8 @@ const (
 	InAdopt
 	// InDisown: this member does not have the account of the member ID any more.
 	InDisown
+	// InActive: the function in Slot works, or waits for something, by Active.
+	InActive
 	// InUnderway: pieces of a frame are on their way: from another member, in answer to the demand Ticket, or to the
 	// member To.
 	InUnderway
@@ -84,8 +86,9 @@ type Input struct {
 	Key     float64 // of InPut: tasks with smaller keys run first
 	ID      string  // of InCancel, InDurable, InAdopt, InDisown and InMove
 	To      string  // of InMove and InUnderway
-	Slot    int     // of InItems, InYield and InDone
+	Slot    int     // of InItems, InYield, InActive and InDone
 	Step    *Step   // of InYield and InDone
+	Active  bool    // of InActive
 	Items   int     // of InItems and InYield
 	Phase   uint64  // of InEnd
 	Void    bool    // of InEnd

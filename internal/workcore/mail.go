@@ -2,6 +2,7 @@ package workcore
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -41,10 +42,14 @@ func (l *Lease) mayMove(to string, has []string) bool {
 	return !l.Pinned && (len(o.At) == 0 || slices.Contains(o.At, to)) && local.MayMove(o.Near, has)
 }
 
-// noteObject notes that an object has run here.
-func (m *Member) noteObject(full string) {
+// noteObject notes that an object of an account has run here, and whether it goes on.
+func (m *Member) noteObject(full string, account Peer, r *Record) {
 	_, id := splitID(full)
-	if slices.Contains(m.has, id) {
+	if r.Fate != Kept {
+		m.forgetObject(full)
+		return
+	}
+	if m.objects[id] = account; slices.Contains(m.has, id) {
 		return
 	}
 	m.has = slices.Clip(append(slices.Clone(m.has[max(0, len(m.has)-MaxHas+1):]), id)) // Frames have the one before.
@@ -52,9 +57,20 @@ func (m *Member) noteObject(full string) {
 
 func (m *Member) forgetObject(full string) {
 	_, id := splitID(full)
+	delete(m.objects, id)
 	if i := slices.Index(m.has, id); i >= 0 {
 		m.has = slices.Delete(slices.Clone(m.has), i, i+1)
 	}
+}
+
+// Objects lists the objects that ran here last, as far as this member knows: it hears only of those that it gives away
+// itself.
+func (m *Member) Objects() []string { return slices.Sorted(maps.Keys(m.objects)) }
+
+// HasObject reports whether an object is among [Member.Objects].
+func (m *Member) HasObject(id string) bool {
+	_, has := m.objects[id]
+	return has
 }
 
 // sender is what others know an account as. With a log it goes on in another life.

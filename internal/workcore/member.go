@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -38,11 +39,12 @@ type Member struct {
 	records []*pending // in the order in which they are sent again
 	passed  []passed   // leases that were passed on a short time ago
 
-	homes  map[string]Peer   // by object or group: who has its account
-	mails  map[mailKey]*mail // by object and account: messages on their way
-	pushes []push            // objects on their way to where they are
-	pushed uint64            // the number of the last of these parcels
-	has    []string          // objects that have run here last
+	homes   map[string]Peer   // by object or group: who has its account
+	mails   map[mailKey]*mail // by object and account: messages on their way
+	pushes  []push            // objects on their way to where they are
+	pushed  uint64            // the number of the last of these parcels
+	has     []string          // objects that have run here last, some of them
+	objects map[string]Peer   // all of them, and whose account they are of
 
 	demand uint64            // the number of the last one
 	number uint64            // of the last Holds
@@ -72,6 +74,7 @@ type slot struct {
 	Parted
 	taken     bool // a function runs in it
 	stopped   bool // what the function returns does not count
+	passive   bool // the function waits for something, and does not count as running
 	recording bool // it waits for the verdict of a yield
 	items     int  // that are left
 	asker     Peer // who gets the next part
@@ -102,7 +105,7 @@ func NewMember(opts Options) *Member {
 	opts = opts.withDefaults()
 	m := &Member{
 		opts: opts, accounts: accounts{own: opts.Account}, holder: opts.Self.String(), phase: opts.Phase, slots: make([]slot, opts.Slots), told: clocksync.MinInstant,
-		homes: map[string]Peer{}, mails: map[mailKey]*mail{},
+		homes: map[string]Peer{}, objects: map[string]Peer{}, mails: map[mailKey]*mail{},
 		view: local.View{Self: opts.Self.Name, Members: 1},
 	}
 	if m.accounts.own == nil {
@@ -171,6 +174,8 @@ func (m *Member) take(now clocksync.Instant, in *Input, out *Output) {
 		m.disown(in.ID)
 	case InMove:
 		out.Err = m.moveObject(in)
+	case InActive:
+		m.slots[in.Slot].passive = !in.Active
 	case InUnderway:
 		m.noteUnderway(now, in)
 	default:
@@ -235,6 +240,9 @@ func (m *Member) takeRoster(roster []Peer, out *Output) {
 func (m *Member) losePeer(p *peer, out *Output) {
 	m.accounts.lose(p.String())
 	objects := max(p.objects, m.loseHome(p.Peer)) // It may not have told yet.
+	if m.durable == nil {
+		maps.DeleteFunc(m.objects, func(_ string, of Peer) bool { return of == p.Peer })
+	}
 	here := 0
 	for i := range m.slots {
 		if s := &m.slots[i]; s.runs() && s.Account == p.Peer {
@@ -609,7 +617,7 @@ func (m *Member) takeVerdict(account Peer, v *Verdict, out *Output) {
 	})
 	returned := at >= 0 && m.records[at].slot < 0
 	if returned && v.Outcome == Counted && m.records[at].step.Record.Served > 0 {
-		m.noteObject(v.ID)
+		m.noteObject(v.ID, account, &m.records[at].step.Record)
 	}
 	switch {
 	case at == 0:
@@ -708,7 +716,7 @@ func (m *Member) takeStep(now clocksync.Instant, in *Input, out *Output) {
 	if account == m.opts.Self {
 		v := m.judge(account, &step, out)
 		if v.Outcome == Counted && step.Record.Served > 0 {
-			m.noteObject(v.ID)
+			m.noteObject(v.ID, account, &step.Record)
 		}
 		m.takeVerdict(account, &v, out)
 		return
@@ -730,13 +738,26 @@ func (m *Member) repeatRecords(now clocksync.Instant, out *Output) {
 	}
 }
 
-// startTasks fills the free slots: the smallest key first, of equal ones those of others.
+// MaxPassive is how many functions may wait beyond those that work.
+const MaxPassive = 32
+
+// startTasks fills the free slots: the smallest key first, of equal ones those of others. A function that waits leaves
+// its slot to another one.
 func (m *Member) startTasks(out *Output) {
+	active := 0
 	for i := range m.slots {
-		if m.slots[i].taken || m.drains {
+		if m.slots[i].taken && !m.slots[i].passive {
+			active++
+		}
+	}
+	for i := 0; active < m.opts.Slots && !m.drains && i < m.opts.Slots+MaxPassive; i++ {
+		if i < len(m.slots) && m.slots[i].taken {
 			continue
 		}
 		key, _, own := m.accounts.next()
+		if i == len(m.slots) && (own || len(m.waiting) > 0) {
+			m.slots = append(m.slots, slot{})
+		}
 		switch {
 		case len(m.waiting) > 0 && (!own || m.waiting[0].Lease.Key <= key):
 			m.slots[i].Parted, m.waiting[0] = m.waiting[0], Parted{}
@@ -748,6 +769,7 @@ func (m *Member) startTasks(out *Output) {
 			return
 		}
 		m.slots[i].taken = true
+		active++
 		l := &m.slots[i].Lease
 		run := Run{i, l.Task, m.slots[i].Account, l.Inbox, l.Pinned, l.On}
 		_, run.Task.ID = splitID(run.Task.ID)
@@ -760,13 +782,15 @@ func (m *Member) refresh(now clocksync.Instant) {
 	v, running := &m.view, 0
 	v.Items = 0
 	for i := range m.slots {
-		if s := &m.slots[i]; s.taken {
-			if running++; s.mayPart() {
-				v.Items = max(v.Items, s.items)
-			}
+		s := &m.slots[i]
+		if s.taken && !s.passive {
+			running++
+		}
+		if s.mayPart() {
+			v.Items = max(v.Items, s.items)
 		}
 	}
-	slots := len(m.slots)
+	slots := m.opts.Slots
 	if m.drains { // It asks for nothing, and offers what it has.
 		slots = 0
 	}

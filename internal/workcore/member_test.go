@@ -976,7 +976,7 @@ func TestSpaceEfficiency(t *testing.T) {
 			n := w.nodes[i]
 			w.begin(n, fmt.Sprint("n", i), 1)
 			n.puts, n.slots, n.speed = 0, n.slots[:1], float64(i+1)
-			n.machine.slots = n.machine.slots[:1]
+			n.machine.slots, n.machine.opts.Slots = n.machine.slots[:1], 1
 			speeds += n.speed / 3
 		}
 		w.pulse()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -18,9 +19,12 @@ const MaxHas = 64
 
 // Object says more of a task that is an object.
 type Object struct {
-	Near  []string `json:"near,omitempty"`  // objects: it moves only to a member that has one of them, or no object
-	At    []string `json:"at,omitempty"`    // members: it is at one of them only, the first that is there; none: at any
-	Group string   `json:"group,omitempty"` // as part of which it may be sent messages
+	Near []string `json:"near,omitempty"` // objects: it moves only to a member that has one of them, or no object
+	// Pull says how much each of Near attracts it, in their order; beyond its end 1. Of several objects that may move to a
+	// member, the one moves whose neighbours there attract it most.
+	Pull  []float64 `json:"pull,omitempty"`
+	At    []string  `json:"at,omitempty"`    // members: it is at one of them only, the first that is there; none: at any
+	Group string    `json:"group,omitempty"` // as part of which it may be sent messages
 }
 
 // Message is a message to an object.
@@ -74,7 +78,7 @@ type failure struct {
 }
 
 func (o *Object) same(p *Object) bool {
-	return o == nil && p == nil || o != nil && p != nil && slices.Equal(o.Near, p.Near) && slices.Equal(o.At, p.At) && o.Group == p.Group
+	return o == nil && p == nil || o != nil && p != nil && slices.Equal(o.Near, p.Near) && slices.Equal(o.Pull, p.Pull) && slices.Equal(o.At, p.At) && o.Group == p.Group
 }
 
 func (t *Task) checkObject() error {
@@ -89,6 +93,8 @@ func (t *Task) checkObject() error {
 		return nil
 	case len(o.Near) > MaxNear || len(o.At) > MaxNear:
 		return fmt.Errorf("object %q: it has %d neighbours and may be at %d members, and at most %d are allowed", t.ID, len(o.Near), len(o.At), MaxNear)
+	case len(o.Pull) > len(o.Near) || slices.ContainsFunc(o.Pull, func(w float64) bool { return math.IsNaN(w) || math.IsInf(w, 0) || w < 0 }):
+		return fmt.Errorf("object %q: its neighbours attract it by %v: each has to be a finite number of at least 0", t.ID, o.Pull)
 	case len(o.Group) > MaxID || slices.ContainsFunc(append(slices.Clone(o.Near), o.At...), func(s string) bool { return s == "" || len(s) > MaxID }):
 		return fmt.Errorf("object %q: the names of its group, neighbours and members have 1 to %d bytes", t.ID, MaxID)
 	}
@@ -287,11 +293,22 @@ const lookedAt = 64
 func (s *Store) firstFor(holder string, has []string) *open {
 	var passed []*open
 	var found *open
+	most := 0.0
 	for s.waiting.len() > 0 && len(passed) < lookedAt {
 		o := s.waiting.first()
-		if o.box == nil || holder == s.self || s.leaves || o.lease.at == "" || !o.box.pinned && local.MayMove(o.task.Object.Near, has) {
-			found = o
+		if o.box == nil || holder == s.self || s.leaves || o.lease.at == "" {
+			if found == nil {
+				found = o
+			}
 			break
+		}
+		if near := o.task.Object.Near; !o.box.pinned && local.MayMove(near, has) {
+			if pull := local.Pull(near, o.task.Object.Pull, has); found == nil || pull > most {
+				found, most = o, pull
+			}
+			if len(has) == 0 || len(near) == 0 {
+				break // The others are as good.
+			}
 		}
 		s.waiting.remove(o)
 		o.lease.place = -1

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -653,5 +655,43 @@ func TestNear(t *testing.T) {
 	}
 	if o := s.firstFor("ann#1", nil); o == nil {
 		t.Error("it is pinned here, and does not run")
+	}
+}
+
+// TestPull: of the objects that may move to a member, the one goes first whose neighbours there attract it most; with
+// equal sums the first in the queue.
+func TestPull(t *testing.T) {
+	s := NewStore(Limits{})
+	s.self = "ann#1"
+	for _, o := range []Object{{Near: []string{"p"}}, {Near: []string{"p", "q"}, Pull: []float64{0.5, 4}}, {Near: []string{"q", "p"}, Pull: []float64{4}}, {Near: []string{"z"}, Pull: []float64{100}}} {
+		if err := s.Put(&Task{ID: strconv.Itoa(len(s.account.objects)), Func: "new", Object: &o}, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 4 { // Each gets a place.
+		l, _ := s.handTo("ann#1", 0, nil)
+		if outcome, err := s.Record(&Record{ID: l.Task.ID, On: l.On, Served: 1}, nil); outcome != Counted {
+			t.Fatal(outcome, err)
+		}
+		s.claim(l.Task.ID, "ann#1")
+	}
+	for i := range 4 {
+		if err := s.Put(&Task{ID: "m" + strconv.Itoa(i), Func: "f", For: strconv.Itoa(i)}, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		has  []string
+		want string
+	}{{[]string{"p"}, "0"}, {[]string{"q"}, "1"}, {[]string{"p", "q"}, "2"}, {[]string{"z", "q"}, "3"}, {nil, "0"}} {
+		if o := s.firstFor("bob#1", c.has); o == nil || o.task.ID != c.want {
+			t.Errorf("a member with %v gets %+v; want %s", c.has, o, c.want)
+		}
+	}
+	for _, pull := range [][]float64{{1, 2}, {-1}, {math.NaN()}, {math.Inf(1)}} {
+		task := Task{ID: "bad", Func: "new", Object: &Object{Near: []string{"p"}, Pull: pull}}
+		if err := task.Check(); err == nil || !strings.HasPrefix(err.Error(), `object "bad": its neighbours attract it by [`) {
+			t.Errorf("%v: %v", pull, err)
+		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 )
 
 // Limits of a task.
@@ -139,45 +138,4 @@ func (r *Record) Check() error {
 		}
 	}
 	return nil
-}
-
-// Token is an ID as one token of a subject: letters, digits, - and _ stand for themselves, and
-// every other byte is = with two hexadecimal digits.
-func Token(id string) string {
-	const digits = "0123456789ABCDEF"
-	var b strings.Builder
-	for i := range len(id) {
-		if c := id[i]; plain(c) {
-			b.WriteByte(c)
-		} else {
-			b.Write([]byte{'=', digits[c>>4], digits[c&15]})
-		}
-	}
-	return b.String()
-}
-
-// FromToken is the ID of a token. It refuses what Token does not make.
-func FromToken(token string) (string, error) {
-	var b strings.Builder
-	for i := 0; i < len(token); i++ {
-		c := token[i]
-		if c == '=' && i+2 < len(token) {
-			high, low := strings.IndexByte("0123456789ABCDEF", token[i+1]), strings.IndexByte("0123456789ABCDEF", token[i+2])
-			if c = byte(high<<4 | low); high >= 0 && low >= 0 && !plain(c) {
-				b.WriteByte(c)
-				i += 2
-				continue
-			}
-			c = '='
-		}
-		if !plain(c) {
-			return "", fmt.Errorf("token %q: byte %d is not as the ID of a task is written", token, i+1)
-		}
-		b.WriteByte(c)
-	}
-	return b.String(), nil
-}
-
-func plain(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_'
 }
