@@ -11,6 +11,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/config"
 	"github.com/gopegasus/pegasus/internal/workcore"
 	"github.com/gopegasus/pegasus/internal/worklog"
+	"github.com/gopegasus/pegasus/internal/workreport"
 )
 
 // logs keeps accounts in JetStream: that of this member, and those that it takes over from members that are gone. What
@@ -359,7 +360,7 @@ func (l *logs) closePhase(ctx context.Context) (more bool, err error) {
 }
 
 // report fills in what the stream is. The lock of the space is held.
-func (l *logs) report(r *workcore.LogReport) {
+func (l *logs) report(r *workreport.LogReport) {
 	r.Stream, r.Messages, r.Bytes = l.log.Name(), l.messages, l.bytes
 	r.Fault = cmp.Or(l.undecided, l.unknown)
 	for _, w := range l.writers {

@@ -311,3 +311,37 @@ func TestNextOfAName(t *testing.T) {
 		t.Errorf("after the last task: %v", err)
 	}
 }
+
+// TestMailClasses: messages to objects are counted by what they cost.
+func TestMailClasses(t *testing.T) {
+	t.Parallel()
+	g := newLive(t, live, 2)
+	list, _ := g.estate(newWitness(), g.direct, "a", "b")
+	a, b := list[0], list[1]
+	if err := a.Create(limited(t), "tally", 1, 1); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5 {
+		if err := a.Send(limited(t), 1, "note", note{"1", "a", "", i}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 3 {
+		if err := b.Send(limited(t), 1, "note", note{"1", "b", "", i}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ended := make(chan error, 2)
+	for _, s := range list {
+		go func() { ended <- s.Wait(limited(t)) }()
+	}
+	if err := errors.Join(<-ended, <-ended); err != nil {
+		t.Fatal(err)
+	}
+	if s := a.Stats(); s.Local != 5 || s.Directed+s.Undirected != 0 {
+		t.Errorf("the creator has sent %d here, %d to others, and asked %d times", s.Local, s.Directed, s.Undirected)
+	}
+	if s := b.Stats(); s.Local != 0 || s.Directed == 0 || s.Directed > 3 || s.Undirected == 0 {
+		t.Errorf("the other member has sent %d here, %d posts, and asked %d times", s.Local, s.Directed, s.Undirected)
+	}
+}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/internal/config"
-	"github.com/gopegasus/pegasus/internal/workcore"
+	"github.com/gopegasus/pegasus/internal/workreport"
 )
 
 // TestReport: whoever asks is answered how the space stands now, at most ten times a second.
@@ -34,7 +34,7 @@ func TestReport(t *testing.T) {
 		if len(g.reports) != 2 {
 			t.Fatalf("%d answers to 20 questions at two times, want 2", len(g.reports))
 		}
-		var r workcore.Report
+		var r workreport.Report
 		if err := json.Unmarshal([]byte(g.reports[1]), &r); err != nil {
 			t.Fatal(err)
 		}

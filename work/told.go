@@ -121,6 +121,11 @@ type Stats struct {
 	Moved   uint64 // tasks and parts of bags that came here from other members
 	Given   uint64 // how often a task that this member has put came to another one
 	Redone  uint64 // tasks of this member that another one was running, or may have begun, when it was lost
+	// Local, Directed and Undirected count messages to objects by what they cost: those to objects that this member has
+	// created, which cost no message of NATS; posts to the member that has created the object; and questions to all members
+	// which of them has.
+	Local, Directed, Undirected uint64
+
 	Dropped uint64 // messages to other members that found the queue full; what matters was sent again
 	Bad     uint64 // messages of other members that could not be read
 }
@@ -132,8 +137,8 @@ func (s *Space) Stats() Stats {
 	s.sender.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := &s.out.Told
-	return Stats{Phase: s.phase, Queued: t.Queued, Running: t.Running, Open: t.Open, Stuck: s.stuck, Tasks: s.machine.Counts().Put, Moved: t.Moved, Given: t.Given, Redone: t.Redone, Dropped: dropped, Bad: s.bad}
+	t, mail := &s.out.Told, s.machine.Mail()
+	return Stats{Phase: s.phase, Queued: t.Queued, Running: t.Running, Open: t.Open, Stuck: s.stuck, Tasks: s.machine.Counts().Put, Moved: t.Moved, Given: t.Given, Redone: t.Redone, Local: mail.Local, Directed: mail.Directed, Undirected: mail.Undirected, Dropped: dropped, Bad: s.bad}
 }
 
 // reportPause is the least time between two answers to those who ask how the space stands here. More

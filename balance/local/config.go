@@ -14,12 +14,14 @@ const (
 	Sender   = "sender"   // a member with much offers a share, one short of work takes it (ALDY, section 7)
 	// Diffusion: a member with less than the mean of its neighbourhood asks for the difference (TDC, section 4.2).
 	Diffusion = "diffusion"
-	Links     = "links" // tasks move along links between pairs of members (CORD, section 4.1.2)
-	Tree      = "tree"  // a member short of work asks its partners in a tree of clusters (CORD, section 6.2)
+	Links     = "links"  // tasks move along links between pairs of members (CORD, section 4.1.2)
+	Tree      = "tree"   // a member short of work asks its partners in a tree of clusters (CORD, section 6.2)
+	Market    = "market" // members trade tasks if both gain (ALDY, section 7)
+	Field     = "field"  // load flows to all neighbours with less, as heat does (ALDY, section 7)
 )
 
 // Kinds lists the kinds.
-var Kinds = []string{Receiver, Chunk, Sender, Diffusion, Links, Tree}
+var Kinds = []string{Receiver, Chunk, Sender, Diffusion, Links, Tree, Market, Field}
 
 // keysOf has the keys that only some kinds have.
 var keysOf = map[string][]string{
@@ -29,6 +31,8 @@ var keysOf = map[string][]string{
 	Diffusion: {"factor", "latency", "start"},
 	Links:     {"links"},
 	Tree:      {"below", "share", "speeds"},
+	Market:    {"below", "latency"},
+	Field:     {"below", "share"},
 }
 
 // Config is a strategy in the words of a configuration file. A value that is left out
@@ -47,7 +51,7 @@ type Config struct {
 	// 1h. Left out where Again is given, it is Again: the wait does not grow.
 	Longest time.Duration `json:",omitempty" yaml:"longest"`
 	// Share is the part of its spare tasks that a member gives or offers, of [Receiver] and [Sender]: above 0,
-	// at most 1. It is rounded up.
+	// at most 1. It is rounded up. Of [Field] it is the part of a difference of loads that flows, at most 0.5.
 	Share float64 `json:",omitempty" yaml:"share"`
 	// Cut is how chunks are cut, of [Chunk]: as [ParseCutter] reads it.
 	Cut string `json:",omitempty" yaml:"cut"`
@@ -55,7 +59,7 @@ type Config struct {
 	// [Diffusion]: above 0, below 1. f_a of TDC.
 	Factor float64 `json:",omitempty" yaml:"factor"`
 	// Latency is how long a member waits for tasks that it asked for, of [Diffusion]: 1us
-	// to 1h. t_latency of TDC.
+	// to 1h. t_latency of TDC. Of [Market] it is what a move costs.
 	Latency time.Duration `json:",omitempty" yaml:"latency"`
 	// Start is the load at which phase 1 looks first, of [Diffusion]: 1 to 1,000,000.
 	Start int `json:",omitempty" yaml:"start"`
@@ -86,7 +90,7 @@ func (c Config) WithDefaults() Config {
 		c.Longest = c.Again
 	}
 	setDefault(&c.Again, d.Again)
-	if c.Kind == Sender { // A neighbour does not tell when it is short of work, so it is asked soon again.
+	if c.Kind == Sender || c.Kind == Market || c.Kind == Field { // A neighbour does not tell when it is short of work, so it is asked soon again.
 		d.Longest = 100 * time.Millisecond
 	}
 	setDefault(&c.Longest, max(c.Again, d.Longest))
@@ -96,6 +100,8 @@ func (c Config) WithDefaults() Config {
 		setDefault(&c.Share, d.Share)
 	case Chunk:
 		setDefault(&c.Cut, "gss")
+	case Market:
+		setDefault(&c.Latency, 10*time.Millisecond)
 	case Diffusion:
 		setDefault(&c.Factor, 0.5)
 		setDefault(&c.Latency, 10*time.Millisecond)
@@ -225,6 +231,12 @@ func (c Config) compile() (Local, []Fault) {
 		links, err := parseLinks(full.Links)
 		keep("links", err)
 		strategy = &linked{asks, links}
+	case Market:
+		need(full.Latency >= time.Microsecond && full.Latency <= MaxOver, "latency", "%v is out of range: write 1us to 1h", full.Latency)
+		strategy = &market{asks, full.Latency}
+	case Field:
+		need(full.Share == 0 || full.Share > 0 && full.Share <= 0.5, "share", "%v is out of range: write a part above 0, at most 0.5, or leave it out", full.Share)
+		strategy = &field{asks, full.Share}
 	case Tree:
 		speeds := map[string]float64{}
 		if full.Speeds != "" {

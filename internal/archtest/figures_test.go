@@ -22,7 +22,7 @@ import (
 // paid back by splitting and deleting: at first the limit on all lines was 59,000, and one package
 // had more than 5,000 lines.
 var limits = map[string]int{
-	"lines of code":                               92_300, // 12,700 of them are work distribution, 1,450 credentials
+	"lines of code":                               92_450, // 12,850 of them are work distribution, 1,450 credentials
 	"lines of code of the largest package":        6_476,
 	"lines of scgs":                               6952,
 	"lines of internal/synccore":                  7_815, // 17 more: why of the groups of a predicate
@@ -46,7 +46,7 @@ var limits = map[string]int{
 	"sleeps in tests outside of virtual time":     0,
 
 	"exported names of agent":                      89,
-	"exported names of balance/local":              48,
+	"exported names of balance/local":              50,
 	"exported names of balance":                    50,
 	"exported names of clocksync":                  99,
 	"exported names of clocksync/clocktest":        14,

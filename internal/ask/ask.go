@@ -15,7 +15,7 @@ import (
 
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/wire"
-	"github.com/gopegasus/pegasus/internal/workcore"
+	"github.com/gopegasus/pegasus/internal/workreport"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
@@ -140,10 +140,10 @@ func (a *Asker) whyNot(ctx context.Context, p synchronizer.Presence, strange int
 
 // Space asks the members of a synchronizer's group how their space stands, and returns what those say that answer
 // within a second, and the names of the others, both by name. It fails if nobody answers.
-func (a *Asker) Space(ctx context.Context, status *monitor.Status) (answers []*workcore.Report, silent []string, err error) {
+func (a *Asker) Space(ctx context.Context, status *monitor.Status) (answers []*workreport.Report, silent []string, err error) {
 	subjects := wire.Subjects{Tenant: a.Tenant, Group: status.Group}
 	var mu sync.Mutex
-	reports, all := map[string]*workcore.Report{}, make(chan struct{})
+	reports, all := map[string]*workreport.Report{}, make(chan struct{})
 	var members []string
 	missing := map[string]bool{}
 	for i := range status.Members {
@@ -155,7 +155,7 @@ func (a *Asker) Space(ctx context.Context, status *monitor.Status) (answers []*w
 		return nil, nil, fmt.Errorf("synchronizer %q: group %q has no members, so it has no tasks: start its programs", status.Synchronizer, status.Group)
 	}
 	err = a.Bus.Subscribe(subjects.WorkTold("*"), bus.Limits{}, func(m bus.Message) {
-		r := &workcore.Report{}
+		r := &workreport.Report{}
 		name := m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]
 		if len(m.Data) > maxReport || json.Unmarshal(m.Data, r) != nil || !r.Plausible(name) {
 			return // It is as if it had not answered.

@@ -5,16 +5,16 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gopegasus/pegasus/internal/workcore"
+	"github.com/gopegasus/pegasus/internal/workreport"
 )
 
 // Space is how the tasks of a group stand.
 type Space struct {
-	Synchronizer string             `json:"synchronizer"` // its name
-	Group        string             `json:"group"`        // whose members were asked
-	Epoch        uint64             `json:"epoch"`        // whose members were asked
-	Members      []*workcore.Report `json:"members"`      // those that have answered, by name
-	Silent       []string           `json:"silent"`       // those that have not
+	Synchronizer string               `json:"synchronizer"` // its name
+	Group        string               `json:"group"`        // whose members were asked
+	Epoch        uint64               `json:"epoch"`        // whose members were asked
+	Members      []*workreport.Report `json:"members"`      // those that have answered, by name
+	Silent       []string             `json:"silent"`       // those that have not
 }
 
 // SpaceText is a space for people.
@@ -35,9 +35,12 @@ func SpaceText(s *Space) string {
 	b.WriteString(Table(rows))
 	writeLogs(&b, s.Members)
 	for _, name := range s.Silent {
-		writeLine(&b, "%s: no answer: it has not opened the space, or cannot be reached; pegasus why end says whether the phase waits for it", name)
+		writeLine(&b, "%s: no answer: it has not opened the space, has died, or cannot be reached; pegasus why end says whether the phase waits for it", name)
 	}
 	for _, m := range s.Members {
+		if m.Mail.Undirected > m.Mail.Directed+m.Mail.Local {
+			writeLine(&b, "%s: asked all members %s which of them has an object, more often than it sent messages: create objects before others send to them", m.Member, Count(int(min(m.Mail.Undirected, 1<<31)), "time")) //nolint:gosec // It is bounded.
+		}
 		if m.Dropped > 0 {
 			writeLine(&b, "%s: %s to others found the queue full; what matters is sent again", m.Member, Count(int(min(m.Dropped, 1<<31)), "message")) //nolint:gosec // It is bounded.
 		}
@@ -46,8 +49,8 @@ func SpaceText(s *Space) string {
 }
 
 // writeLogs says how the stream stands that the tasks lie in.
-func writeLogs(b *strings.Builder, members []*workcore.Report) {
-	var most *workcore.LogReport // Whoever asked last knows of most, as far as nothing was removed.
+func writeLogs(b *strings.Builder, members []*workreport.Report) {
+	var most *workreport.LogReport // Whoever asked last knows of most, as far as nothing was removed.
 	for _, m := range members {
 		if m.Log != nil && (most == nil || m.Log.Messages > most.Messages) {
 			most = m.Log
@@ -68,13 +71,13 @@ func writeLogs(b *strings.Builder, members []*workcore.Report) {
 			writeLine(b, "%s: no phase ends now: %s", m.Member, Printable(m.Log.Fault))
 		}
 		if len(m.Log.Accounts) > 0 {
-			writeLine(b, "%s: has the tasks of %s, who are gone", m.Member, Printable(strings.Join(m.Log.Accounts, ", ")))
+			writeLine(b, "%s: has taken over the tasks of lost members: %s", m.Member, Printable(strings.Join(m.Log.Accounts, ", ")))
 		}
 	}
 }
 
 // blockedText counts the tasks that wait for others, and the IDs that were not put.
-func blockedText(m *workcore.Report) string {
+func blockedText(m *workreport.Report) string {
 	if m.Missing == 0 {
 		return strconv.Itoa(m.Blocked)
 	}
@@ -82,7 +85,7 @@ func blockedText(m *workcore.Report) string {
 }
 
 // programText is what the program of a member does, as far as the end of the phase waits for it.
-func programText(m *workcore.Report) string {
+func programText(m *workreport.Report) string {
 	switch {
 	case m.Drains:
 		return "drains"
@@ -95,7 +98,7 @@ func programText(m *workcore.Report) string {
 	}
 }
 
-func holdersText(list []workcore.Holding) string {
+func holdersText(list []workreport.Holding) string {
 	if len(list) == 0 {
 		return "-"
 	}

@@ -4,18 +4,18 @@ import (
 	"testing"
 
 	"github.com/gopegasus/pegasus/internal/show"
-	"github.com/gopegasus/pegasus/internal/workcore"
+	"github.com/gopegasus/pegasus/internal/workreport"
 )
 
 func TestSpaceText(t *testing.T) {
 	got := show.SpaceText(&show.Space{
 		Synchronizer: "gsync", Group: "solvers", Epoch: 3, Silent: []string{"w4"},
-		Members: []*workcore.Report{
-			{Member: "w1", Phase: 2, Awaits: true, Settled: true, Slots: 2, Open: 14, Blocked: 2, Missing: 1, Queued: 3, Running: 2, Put: 100, Given: 40, Redone: 1, Dropped: 1, Holders: []workcore.Holding{
+		Members: []*workreport.Report{
+			{Member: "w1", Phase: 2, Awaits: true, Settled: true, Slots: 2, Open: 14, Blocked: 2, Missing: 1, Queued: 3, Running: 2, Put: 100, Given: 40, Redone: 1, Dropped: 1, Holders: []workreport.Holding{
 				{Member: "w1", Tasks: 2, Runs: 2}, {Member: "w2\x1b[2J", Tasks: 7},
 			}},
 			{Member: "w2", Phase: 2, Settled: true, Slots: 1, Queued: 6, Running: 1, Moved: 40, Stuck: 1},
-			{Member: "w3", Phase: 2, Slots: 1},
+			{Member: "w3", Phase: 2, Slots: 1, Mail: workreport.Mail{Local: 1, Directed: 1, Undirected: 3}},
 		},
 	})
 	const want = `gsync: group solvers, epoch 3; 14 tasks open, 2 blocked, 9 queued, 3 running
@@ -23,8 +23,9 @@ MEMBER  PHASE  PROGRAM            OPEN  BLOCKED          QUEUED  RUNNING  STUCK 
 w1      2      waits for the end  14    2, 1 ID not put  3       2 of 2   0      100  40     0      1       w1 2 (2 run), w2�[2J 7
 w2      2      serves             0     0                6       1 of 1   1      0    0      40     0       -
 w3      2      may put tasks      0     0                0       0 of 1   0      0    0      0      0       -
-w4: no answer: it has not opened the space, or cannot be reached; pegasus why end says whether the phase waits for it
+w4: no answer: it has not opened the space, has died, or cannot be reached; pegasus why end says whether the phase waits for it
 w1: 1 message to others found the queue full; what matters is sent again
+w3: asked all members 3 times which of them has an object, more often than it sent messages: create objects before others send to them
 `
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -33,14 +34,14 @@ w1: 1 message to others found the queue full; what matters is sent again
 
 // TestSpaceTextOfAStream: the stream is told once, as whoever asked last knows it, and what each member has of it.
 func TestSpaceTextOfAStream(t *testing.T) {
-	log := func(messages uint64, unwritten int, stalled bool, accounts ...string) *workcore.LogReport {
-		return &workcore.LogReport{Stream: "pegasus+default+g", Messages: messages, Bytes: messages * 1024, Unwritten: unwritten, Stalled: stalled, Accounts: accounts}
+	log := func(messages uint64, unwritten int, stalled bool, accounts ...string) *workreport.LogReport {
+		return &workreport.LogReport{Stream: "pegasus+default+g", Messages: messages, Bytes: messages * 1024, Unwritten: unwritten, Stalled: stalled, Accounts: accounts}
 	}
 	broken := log(1, 0, false)
 	broken.Fault = "work: stream S: message 7 is damaged"
 	got := show.SpaceText(&show.Space{
 		Synchronizer: "gsync", Group: "g", Epoch: 1,
-		Members: []*workcore.Report{
+		Members: []*workreport.Report{
 			{Member: "w1", Phase: 1, Slots: 1, Log: log(512, 0, false, "w4", "w5")},
 			{Member: "w2", Phase: 1, Slots: 1, Log: log(2048, 3, true)},
 			{Member: "w3", Phase: 1, Slots: 1, Log: broken},
@@ -52,7 +53,7 @@ w1      1      may put tasks  0     0        0       0 of 1   0      0    0     
 w2      1      may put tasks  0     0        0       0 of 1   0      0    0      0      0       -
 w3      1      may put tasks  0     0        0       0 of 1   0      0    0      0      0       -
 stream pegasus+default+g: 2048 messages, 2.0 MiB
-w1: has the tasks of w4, w5, who are gone
+w1: has taken over the tasks of lost members: w4, w5
 w2: the stream takes no messages of it; 3 appends wait, and nothing counts before: look at the NATS server and its disk
 w3: no phase ends now: work: stream S: message 7 is damaged
 `

@@ -53,6 +53,7 @@ type Counts struct {
 	Objects  int    // that have not ended
 	Blocked  int    // of them, those that wait for other tasks
 	Missing  int    // IDs that tasks wait for and that no task has
+	Direct   uint64 // messages to objects of the same account
 	Put      uint64 // tasks that counted, with children
 	Records  uint64 // that counted
 	Done     uint64 // tasks

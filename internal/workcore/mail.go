@@ -109,9 +109,11 @@ func (m *Member) sendPosts(now clocksync.Instant, out *Output) {
 			if home, known := m.homes[to]; known {
 				p := s.postOf(to)
 				p.Account = account
+				m.sent.Directed++
 				m.send(home, Frame{Post: p}, out)
 				continue
 			}
+			m.sent.Undirected++
 			for i := range m.peers {
 				m.send(m.peers[i].Peer, Frame{Post: &Post{For: to, Account: account}}, out)
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gopegasus/pegasus/balance/local"
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/workreport"
 )
 
 // ErrOpen says that a phase was declared over while a task was open.
@@ -43,6 +44,7 @@ type Member struct {
 	mails   map[mailKey]*mail // by object and account: messages on their way
 	pushes  []push            // objects on their way to where they are
 	pushed  uint64            // the number of the last of these parcels
+	sent    workreport.Mail   // messages to objects, without those of the own account
 	has     []string          // objects that have run here last, some of them
 	objects map[string]Peer   // all of them, and whose account they are of
 
@@ -920,18 +922,11 @@ func (m *Member) heldOf(account Peer) (list []Held) {
 	return list
 }
 
-// Holding is what another member has of the tasks that this one has put.
-type Holding struct {
-	Member string `json:"member"` // its name
-	Tasks  int    `json:"tasks"`  // that it has
-	Runs   int    `json:"runs"`   // of them run
-}
-
 // Holdings lists who has tasks of this member's account, by name; itself too.
-func (m *Member) Holdings() []Holding {
-	list := []Holding{}
+func (m *Member) Holdings() []workreport.Holding {
+	list := []workreport.Holding{}
 	for _, p := range append([]peer{{Peer: m.opts.Self}}, m.peers...) {
-		h := Holding{Member: p.Name}
+		h := workreport.Holding{Member: p.Name}
 		m.accounts.each(func(_ string, s *Store) {
 			for _, o := range s.held[p.String()] {
 				if h.Tasks++; o.lease.runs {
@@ -943,7 +938,7 @@ func (m *Member) Holdings() []Holding {
 			list = append(list, h)
 		}
 	}
-	slices.SortFunc(list, func(a, b Holding) int { return strings.Compare(a.Member, b.Member) })
+	slices.SortFunc(list, func(a, b workreport.Holding) int { return strings.Compare(a.Member, b.Member) })
 	return list
 }
 

@@ -163,6 +163,7 @@ func (a *Account) deliver(m *open) {
 	o := a.target(m.task.For)
 	switch over := a.tasks[m.task.For]; {
 	case o != nil:
+		a.counts.Direct++
 		a.put(o, Message{ID: m.task.ID, Func: m.task.Func, Body: m.task.Body})
 	case over != nil && over.fate != Kept:
 		a.doomed = append(a.doomed, doom{m, "its object has ended"})

@@ -1,77 +1,32 @@
 package workcore
 
-import "slices"
+import (
+	"slices"
 
-// Report is how a space stands at one member, for people who ask.
-type Report struct {
-	Member  string     `json:"member"`  // its name
-	Phase   uint64     `json:"phase"`   // from 1
-	Idle    bool       `json:"idle"`    // no task that it has put is open, and it has none of another
-	Settled bool       `json:"settled"` // its program puts no task now
-	Awaits  bool       `json:"awaits"`  // its program waits for the end of the phase
-	Drains  bool       `json:"drains"`  // it is to have no task any more
-	Slots   int        `json:"slots"`   // how many tasks it runs at a time
-	Open    int        `json:"open"`    // tasks that it has put and that are not done
-	Blocked int        `json:"blocked"` // of them, those that wait for other tasks
-	Missing int        `json:"missing"` // IDs that those wait for and that no task has
-	Queued  int        `json:"queued"`  // tasks that wait there
-	Running int        `json:"running"` // tasks that run there
-	Stuck   int        `json:"stuck"`   // functions that do not return though they have to
-	Put     uint64     `json:"put"`     // tasks that it has put so far
-	Moved   uint64     `json:"moved"`   // tasks that came there from other members
-	Given   uint64     `json:"given"`   // how often a task of its account came to another member
-	Redone  uint64     `json:"redone"`  // tasks of its account that were taken back from a member that was lost
-	Dropped uint64     `json:"dropped"` // messages to other members that found the queue full
-	Holders []Holding  `json:"holders"` // who has tasks that it has put, by name; itself too
-	Log     *LogReport `json:"log"`     // null: the tasks lie in the process alone
-}
+	"github.com/gopegasus/pegasus/internal/workreport"
+)
 
-// LogReport is how the log of a space stands, as one member sees it.
-type LogReport struct {
-	Stream    string   `json:"stream"`    // its name
-	Messages  uint64   `json:"messages"`  // that it has, as was last asked, some seconds ago
-	Bytes     uint64   `json:"bytes"`     // that it has
-	Unwritten int      `json:"unwritten"` // appends that are on their way
-	Stalled   bool     `json:"stalled"`   // the log does not take messages now
-	Fault     string   `json:"fault"`     // why no phase can end now, or tasks of members that are gone cannot be found; empty: nothing
-	Accounts  []string `json:"accounts"`  // of members that are gone, which this one has taken over
-}
-
-// MaxStream is how many bytes the name of a stream has at most.
-const MaxStream = 255
-
-// MaxHolders bounds the holders of a report: those with most tasks.
-const MaxHolders = 64
-
-// Plausible reports whether a member can have said that of itself. Nobody vouches for a message: it only keeps
-// nonsense away.
-func (r *Report) Plausible(member string) bool {
-	least := min(r.Open, r.Blocked, r.Missing, r.Queued, r.Running, r.Stuck)
-	for _, h := range r.Holders {
-		least = min(least, h.Tasks, h.Runs)
-	}
-	if l := r.Log; l != nil && (len(l.Stream) > MaxStream || l.Unwritten < 0 || len(l.Accounts) > MaxHolders) {
-		return false
-	}
-	return r.Member == member && r.Phase > 0 && r.Slots > 0 && least >= 0 && r.Blocked <= r.Open && len(r.Holders) <= MaxHolders
+// Mail counts the messages to objects that were sent here.
+func (m *Member) Mail() workreport.Mail {
+	return workreport.Mail{Local: m.accounts.own.account.counts.Direct, Directed: m.sent.Directed, Undirected: m.sent.Undirected}
 }
 
 // Report is how the space stands here. The caller knows Awaits, Stuck and Dropped.
-func (m *Member) Report() *Report {
+func (m *Member) Report() *workreport.Report {
 	t, c := m.tell(), m.Counts()
-	r := &Report{
+	r := &workreport.Report{
 		Member: m.opts.Self.Name, Phase: t.Phase, Idle: t.Idle, Settled: t.Settled, Drains: m.drains, Slots: len(m.slots),
-		Open: t.Open, Blocked: t.Blocked, Missing: t.Missing, Queued: t.Queued, Running: t.Running, Put: c.Put, Moved: t.Moved, Given: t.Given, Redone: t.Redone, Holders: m.Holdings(),
+		Open: t.Open, Blocked: t.Blocked, Missing: t.Missing, Queued: t.Queued, Running: t.Running, Put: c.Put, Moved: t.Moved, Given: t.Given, Redone: t.Redone, Mail: m.Mail(), Holders: m.Holdings(),
 	}
 	if m.durable != nil {
-		r.Log = &LogReport{Unwritten: t.Unwritten, Accounts: []string{}}
-		for _, a := range m.accounts.taken[:min(len(m.accounts.taken), MaxHolders)] {
+		r.Log = &workreport.LogReport{Unwritten: t.Unwritten, Accounts: []string{}}
+		for _, a := range m.accounts.taken[:min(len(m.accounts.taken), workreport.MaxHolders)] {
 			r.Log.Accounts = append(r.Log.Accounts, a.name)
 		}
 	}
-	if len(r.Holders) > MaxHolders {
-		slices.SortStableFunc(r.Holders, func(a, b Holding) int { return b.Tasks - a.Tasks })
-		r.Holders = r.Holders[:MaxHolders]
+	if len(r.Holders) > workreport.MaxHolders {
+		slices.SortStableFunc(r.Holders, func(a, b workreport.Holding) int { return b.Tasks - a.Tasks })
+		r.Holders = r.Holders[:workreport.MaxHolders]
 	}
 	return r
 }

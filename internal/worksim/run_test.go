@@ -244,6 +244,8 @@ func TestStrategies(t *testing.T) {
 		{"{kind: sender}", 0.9},
 		{"{kind: diffusion}", 0.9},
 		{"{kind: tree}", 0.9},
+		{"{kind: market}", 0.9},
+		{"{kind: field}", 0.9},
 	} {
 		s := load(t, "farm16.yaml")
 		if err := s.Strategy("s", c.strategy); err != nil {

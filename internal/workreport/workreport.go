@@ -1,0 +1,71 @@
+// Package workreport has the values in which a member tells people how its space stands.
+package workreport
+
+// Report is how a space stands at one member, for people who ask.
+type Report struct {
+	Member  string     `json:"member"`  // its name
+	Phase   uint64     `json:"phase"`   // from 1
+	Idle    bool       `json:"idle"`    // no task that it has put is open, and it has none of another
+	Settled bool       `json:"settled"` // its program puts no task now
+	Awaits  bool       `json:"awaits"`  // its program waits for the end of the phase
+	Drains  bool       `json:"drains"`  // it is to have no task any more
+	Slots   int        `json:"slots"`   // how many tasks it runs at a time
+	Open    int        `json:"open"`    // tasks that it has put and that are not done
+	Blocked int        `json:"blocked"` // of them, those that wait for other tasks
+	Missing int        `json:"missing"` // IDs that those wait for and that no task has
+	Queued  int        `json:"queued"`  // tasks that wait there
+	Running int        `json:"running"` // tasks that run there
+	Stuck   int        `json:"stuck"`   // functions that do not return though they have to
+	Put     uint64     `json:"put"`     // tasks that it has put so far
+	Moved   uint64     `json:"moved"`   // tasks that came there from other members
+	Given   uint64     `json:"given"`   // how often a task of its account came to another member
+	Redone  uint64     `json:"redone"`  // tasks of its account that were taken back from a member that was lost
+	Mail    Mail       `json:"mail"`    // messages to objects
+	Dropped uint64     `json:"dropped"` // messages to other members that found the queue full
+	Holders []Holding  `json:"holders"` // who has tasks that it has put, by name; itself too
+	Log     *LogReport `json:"log"`     // null: the tasks lie in the process alone
+}
+
+// Mail counts messages to objects by what they cost (ALDY, section 4.1: the classes of objects).
+type Mail struct {
+	Local      uint64 `json:"local"`      // messages to objects of the member's own account: they cost no frame
+	Directed   uint64 `json:"directed"`   // posts to the member that has the account of the object, with one message or several
+	Undirected uint64 `json:"undirected"` // questions to all members which of them has the account
+}
+
+// LogReport is how the log of a space stands, as one member sees it.
+type LogReport struct {
+	Stream    string   `json:"stream"`    // its name
+	Messages  uint64   `json:"messages"`  // that it has, as was last asked, some seconds ago
+	Bytes     uint64   `json:"bytes"`     // that it has
+	Unwritten int      `json:"unwritten"` // appends that are on their way
+	Stalled   bool     `json:"stalled"`   // the log does not take messages now
+	Fault     string   `json:"fault"`     // why no phase can end now, or tasks of members that are gone cannot be found; empty: nothing
+	Accounts  []string `json:"accounts"`  // of members that are gone, which this one has taken over
+}
+
+// MaxStream is how many bytes the name of a stream has at most.
+const MaxStream = 255
+
+// MaxHolders bounds the holders of a report: those with most tasks.
+const MaxHolders = 64
+
+// Plausible reports whether a member can have said that of itself. Nobody vouches for a message: it only keeps
+// nonsense away.
+func (r *Report) Plausible(member string) bool {
+	least := min(r.Open, r.Blocked, r.Missing, r.Queued, r.Running, r.Stuck)
+	for _, h := range r.Holders {
+		least = min(least, h.Tasks, h.Runs)
+	}
+	if l := r.Log; l != nil && (len(l.Stream) > MaxStream || l.Unwritten < 0 || len(l.Accounts) > MaxHolders) {
+		return false
+	}
+	return r.Member == member && r.Phase > 0 && r.Slots > 0 && least >= 0 && r.Blocked <= r.Open && len(r.Holders) <= MaxHolders
+}
+
+// Holding is what another member has of the tasks that this one has put.
+type Holding struct {
+	Member string `json:"member"` // its name
+	Tasks  int    `json:"tasks"`  // that it has
+	Runs   int    `json:"runs"`   // of them run
+}

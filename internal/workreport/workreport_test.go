@@ -1,0 +1,35 @@
+package workreport_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/gopegasus/pegasus/internal/workreport"
+)
+
+// TestPlausible: what no member says of itself is not shown.
+func TestPlausible(t *testing.T) {
+	good := func() *workreport.Report {
+		return &workreport.Report{Member: "w", Phase: 1, Slots: 2, Open: 3, Blocked: 1, Running: 2, Holders: []workreport.Holding{{Member: "x", Tasks: 1, Runs: 1}}, Log: &workreport.LogReport{Stream: "s"}}
+	}
+	if !good().Plausible("w") {
+		t.Error("a good report is refused")
+	}
+	for name, spoil := range map[string]func(*workreport.Report){
+		"of another member":     func(r *workreport.Report) { r.Member = "v" },
+		"no phase":              func(r *workreport.Report) { r.Phase = 0 },
+		"no slots":              func(r *workreport.Report) { r.Slots = 0 },
+		"a negative number":     func(r *workreport.Report) { r.Queued = -1 },
+		"negative holdings":     func(r *workreport.Report) { r.Holders[0].Runs = -1 },
+		"more blocked than are": func(r *workreport.Report) { r.Blocked = 4 },
+		"a long stream":         func(r *workreport.Report) { r.Log.Stream = strings.Repeat("s", workreport.MaxStream+1) },
+		"negative appends":      func(r *workreport.Report) { r.Log.Unwritten = -1 },
+		"too many accounts":     func(r *workreport.Report) { r.Log.Accounts = make([]string, workreport.MaxHolders+1) },
+		"too many holders":      func(r *workreport.Report) { r.Holders = make([]workreport.Holding, workreport.MaxHolders+1) },
+	} {
+		r := good()
+		if spoil(r); r.Plausible("w") {
+			t.Errorf("%s: it is believed", name)
+		}
+	}
+}
