@@ -86,8 +86,20 @@ func TestTransport(t *testing.T) {
 	t.Parallel()
 	g := newLive(t, live, 2)
 	x := &exchange{}
-	options := func(string) []work.Option {
-		return []work.Option{work.Over(&port{exchange: x}), work.Func("length", func(_ context.Context, data []byte) (int, error) { return len(data), nil })}
+	there := make(chan struct{}) // Closed once a task runs at the other member.
+	var once sync.Once
+	options := func(name string) []work.Option {
+		return []work.Option{work.Over(&port{exchange: x}), work.Func("length", func(ctx context.Context, data []byte) (int, error) {
+			if name == "b" {
+				once.Do(func() { close(there) })
+			}
+			select {
+			case <-there:
+				return len(data), nil
+			case <-ctx.Done():
+				return 0, context.Cause(ctx)
+			}
+		})}
 	}
 	list, _ := g.estateOf(options, g.direct, "a", "b")
 	serveLive(t, list[1])

@@ -230,7 +230,7 @@ func lead(ctx context.Context, p *Program, f *flags, job *Job) (err error) {
 	switch {
 	case err != nil:
 	case f.kill > 0 && stats.Redone == 0:
-		err = errors.New("processes were killed, and nothing was done again: the work was over too soon")
+		err = errors.New("processes were killed, and nothing was done again: the work was over too soon: give more of it, such as a larger tree or more calls")
 	case len(c.once) > 0:
 		err = errors.New("the work was over before the server was killed")
 	case f.killCreator && !c.killedCreator():
