@@ -121,6 +121,16 @@ func (a *accounts) giveBack(full string, on uint64) {
 	}
 }
 
+// giveBackAt lets a lease wait again, of an object at a holder; empty: it may go anywhere.
+func (a *accounts) giveBackAt(full string, on uint64, at string) {
+	if s, id := a.at(full); s != nil {
+		if o := s.current(id, on); o != nil && o.lease.holder != "" {
+			o.lease.at = at
+			s.back(o)
+		}
+	}
+}
+
 func (a *accounts) waiting() (n int) {
 	if len(a.taken) == 0 {
 		return a.own.Waiting()

@@ -545,8 +545,10 @@ func (m *Member) takeParcel(now clocksync.Instant, from *peer, p *Parcel, out *O
 		}
 		id, on := l.Lease.Task.ID, l.Lease.On
 		switch {
+		case l.Account == m.opts.Self && p.Demand > 0: // It was asked for.
+			m.accounts.giveBackAt(id, on, m.holder)
 		case l.Account == m.opts.Self:
-			m.accounts.giveBack(id, on)
+			m.accounts.giveBackAt(id, on, "")
 		case m.find(l.Account) >= 0 && m.held() < MaxHeld && !here[l.id()]:
 			m.moved++
 			here[l.id()] = true

@@ -301,10 +301,9 @@ func (s *Store) Cancel(id, why string) bool {
 	return o != nil
 }
 
-// Return lets a lease wait again that its holder has sent back.
+// Return lets a lease wait again that its holder has sent back. An object keeps its place.
 func (s *Store) Return(id string, on uint64) {
 	if o := s.current(id, on); o != nil && o.lease.holder != "" {
-		o.lease.at = ""
 		s.back(o)
 	}
 }
