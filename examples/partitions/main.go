@@ -42,7 +42,7 @@ func main() {
 }
 
 // section has a server ask once it was idle for a third of the last half second, and give if it was busy.
-const section = `{slots: 1, strategy: {kind: receiver, below: "avg(0.6, 0.5)", from: "avg(0.9, 0.5)", again: 20ms, longest: 100ms}}`
+const section = `{slots: 1, objects: {stay: 10s}, strategy: {kind: receiver, below: "avg(0.6, 0.5)", from: "avg(0.9, 0.5)", again: 20ms, longest: 100ms}}`
 
 // job is all accesses, twice: first on the static map.
 type job struct {

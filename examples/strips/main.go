@@ -39,7 +39,7 @@ func main() {
 	})
 }
 
-const section = `{slots: 1, strategy: {kind: receiver, below: "avg(0.9, 0.5)", from: "avg(0.95, 0.5)", again: 20ms, longest: 100ms}}`
+const section = `{slots: 1, objects: {stay: 1s}, strategy: {kind: receiver, below: "avg(0.96, 0.5)", from: "avg(0.98, 0.5)", again: 20ms, longest: 40ms}}`
 
 // cells is how many a strip has.
 const cells = 8
@@ -68,7 +68,7 @@ type Strip struct {
 // Place is a process where a strip was.
 type Place struct {
 	Process     string
-	First, Last int64 // when it stepped there first and last, in Unix nanoseconds
+	First, Last int64 // when it took a border there first, and when it took one or stepped last, in Unix nanoseconds
 }
 
 // Border is a message between neighbours.
@@ -103,8 +103,8 @@ func takeBorder(ctx context.Context, s *Strip, b Border) error {
 		s.Right = append(s.Right, b.Value)
 	}
 	here := work.SpaceOf(ctx).Member()
+	s.noteProcess(here)
 	for s.Step < s.Steps && (s.Number == 0 || len(s.Left) > 0) && (s.Number == s.Strips-1 || len(s.Right) > 0) {
-		begun := time.Now().UnixNano()
 		cost := s.Cost
 		if here == s.Slow {
 			cost *= 2
@@ -120,10 +120,7 @@ func takeBorder(ctx context.Context, s *Strip, b Border) error {
 			right, s.Right = s.Right[0], s.Right[1:]
 		}
 		s.Cells = next(s.Cells, left, right)
-		if n := len(s.Places); n == 0 || s.Places[n-1].Process != here {
-			s.Places = append(s.Places, Place{here, begun, 0})
-		}
-		s.Places[len(s.Places)-1].Last = time.Now().UnixNano()
+		s.noteProcess(here)
 		if s.Step++; s.Step == s.Steps {
 			return work.SpaceOf(ctx).Put(ctx, "end", *s, work.ID("end/%s", id(s.Set, s.Number)))
 		}
@@ -132,6 +129,15 @@ func takeBorder(ctx context.Context, s *Strip, b Border) error {
 		}
 	}
 	return nil
+}
+
+// noteProcess notes where the strip is.
+func (s *Strip) noteProcess(process string) {
+	now := time.Now().UnixNano()
+	if n := len(s.Places); n == 0 || s.Places[n-1].Process != process {
+		s.Places = append(s.Places, Place{process, now, 0})
+	}
+	s.Places[len(s.Places)-1].Last = now
 }
 
 // next is the next iteration of the cells between two borders.
@@ -274,7 +280,7 @@ func (f *figures) judgeMoves(all []Strip) {
 }
 
 // wasAt reports whether a strip was at a process at some time from one instant to another. It was there until it
-// stepped elsewhere.
+// was elsewhere.
 func wasAt(s *Strip, process string, from, to int64) bool {
 	for i, p := range s.Places {
 		until := int64(math.MaxInt64)

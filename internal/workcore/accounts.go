@@ -158,13 +158,13 @@ func (a *accounts) unsure() bool {
 	return a.own.unsure()
 }
 
-// hand leases the task with the smallest key.
-func (a *accounts) hand(holder string, demand uint64, has []string) (Lease, bool) {
+// hand leases the task with the smallest key; not an object that stays.
+func (a *accounts) hand(holder string, demand uint64, has []string, stays func(id string) bool) (Lease, bool) {
 	name := ""
 	if len(a.taken) > 0 {
 		_, name, _ = a.next()
 	}
-	l, ok := a.store(name).handTo(holder, demand, has)
+	l, ok := a.store(name).handTo(holder, demand, has, stays)
 	if ok && name != "" {
 		l.Task.ID = fullID(name, l.Task.ID)
 	}

@@ -43,6 +43,8 @@ type Member struct {
 	pushes []push            // objects on their way to where they are
 	pushed uint64            // the number of the last of these parcels
 	has    []string          // objects that have run here last
+	came   map[string]came   // objects that came here a short time ago
+	now    clocksync.Instant // of this step
 
 	demand uint64            // the number of the last one
 	number uint64            // of the last Holds
@@ -102,7 +104,7 @@ func NewMember(opts Options) *Member {
 	opts = opts.withDefaults()
 	m := &Member{
 		opts: opts, accounts: accounts{own: opts.Account}, holder: opts.Self.String(), phase: opts.Phase, slots: make([]slot, opts.Slots), told: clocksync.MinInstant,
-		homes: map[string]Peer{}, mails: map[mailKey]*mail{},
+		homes: map[string]Peer{}, mails: map[mailKey]*mail{}, came: map[string]came{},
 		view: local.View{Self: opts.Self.Name, Members: 1},
 	}
 	if m.accounts.own == nil {
@@ -116,6 +118,7 @@ func NewMember(opts Options) *Member {
 
 // Step takes one input at the instant now, which never goes back, and fills out.
 func (m *Member) Step(now clocksync.Instant, in *Input, out *Output) {
+	m.now = now
 	if out.reset(); !m.over {
 		m.take(now, in, out)
 		m.giveUpDemands(now)
@@ -427,8 +430,9 @@ func (m *Member) answer(now clocksync.Instant, p *peer, d *Demand, out *Output) 
 		}
 	}
 	var passOn []Parted
+	holder := p.String()
 	for i := 0; i < len(m.waiting) && len(passOn) < share.Tasks-m.accounts.waiting(); i++ {
-		if l := &m.waiting[i].Lease; l.Task.Object == nil || m.drains || l.mayMove(p.Name, d.Has) {
+		if l := &m.waiting[i].Lease; l.Task.Object == nil || m.drains || l.mayMove(p.Name, d.Has) && !m.stays(l.Task.ID, holder) {
 			passOn = append(passOn, m.waiting[i])
 		}
 	}
@@ -495,7 +499,7 @@ func (m *Member) give(to Peer, d *Demand, n int, others []Parted, out *Output) i
 		if single = m.accounts.unsure(); single && len(parcel.Leases) > 0 {
 			break
 		}
-		l, ok := m.accounts.hand(holder, d.Number, d.Has)
+		l, ok := m.accounts.hand(holder, d.Number, d.Has, func(id string) bool { return m.stays(id, holder) })
 		if !ok {
 			break
 		}
@@ -503,6 +507,7 @@ func (m *Member) give(to Peer, d *Demand, n int, others []Parted, out *Output) i
 			m.accounts.giveBack(l.Task.ID, l.On)
 			break
 		}
+		m.forgetObject(l.Task.ID)
 	}
 	given := 0
 	for ; !full && given < len(others) && add(others[given]); given++ {
@@ -537,6 +542,9 @@ func (m *Member) takeParcel(now clocksync.Instant, from *peer, p *Parcel, out *O
 		here[leaseID{p.account, p.step.Record.ID, p.step.Record.On}] = true
 	}
 	for _, l := range p.Leases {
+		if p.Demand > 0 {
+			m.noteArrival(&l.Lease, from.String())
+		}
 		if m.drains && l.Account != m.opts.Self {
 			if p.Push > 0 {
 				m.send(l.Account, Frame{Parcel: &Parcel{Leases: []Parted{l}}}, out)
@@ -724,7 +732,7 @@ func (m *Member) startTasks(out *Output) {
 			m.waiting = m.waiting[1:]
 		case own:
 			m.slots[i].Account = m.opts.Self
-			m.slots[i].Lease, _ = m.accounts.hand(m.holder, 0, nil)
+			m.slots[i].Lease, _ = m.accounts.hand(m.holder, 0, nil, nil)
 		default:
 			return
 		}

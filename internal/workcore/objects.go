@@ -288,12 +288,12 @@ func (s *Store) rouse(o *open) {
 const lookedAt = 64
 
 // firstFor is the task that is next for a holder that has some objects; nil: none.
-func (s *Store) firstFor(holder string, has []string) *open {
+func (s *Store) firstFor(holder string, has []string, stays func(id string) bool) *open {
 	var passed []*open
 	var found *open
 	for s.waiting.len() > 0 && len(passed) < lookedAt {
 		o := s.waiting.first()
-		if o.box == nil || holder == s.self || s.leaves || o.lease.at == "" || !o.box.pinned && local.MayMove(o.task.Object.Near, has) {
+		if o.box == nil || holder == s.self || s.leaves || o.lease.at == "" || !o.box.pinned && local.MayMove(o.task.Object.Near, has) && (stays == nil || !stays(o.task.ID)) {
 			found = o
 			break
 		}
