@@ -248,6 +248,17 @@ func ofRun(ctx context.Context) *run {
 	return r
 }
 
+// SpaceOf returns the space that runs the function of ctx, to put and send with, and nil for any other context.
+func SpaceOf(ctx context.Context) *Space {
+	if r, _ := ctx.Value(runKey{}).(*run); r != nil {
+		return r.space
+	}
+	return nil
+}
+
+// Member returns the name of the member that has opened the space.
+func (s *Space) Member() string { return s.link.Self().Name }
+
 // Fence is a number that rises each time another process may run the object, and with each save. A store outside that refuses
 // what has a smaller one than it has seen takes nothing of a process that has lost the object. It panics
 // where ctx is not that of a function that serves an object, as Pin, Unpin and End do.

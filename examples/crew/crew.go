@@ -19,6 +19,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -40,7 +41,7 @@ type Program struct {
 
 // Job is what an example does. A process may be killed at any time, and the example started again: so its tasks have IDs.
 type Job struct {
-	Put  func(ctx context.Context, s *work.Space) error      // puts the work
+	Put  func(ctx context.Context, s *work.Space) error      // puts the work; nil: Read does, in the first process
 	Part func(s *work.Space) float64                         // which part of it is recorded, where it was put: from 0 to 1
 	Read func(ctx context.Context, c *Crew) (*Report, error) // reads what it has come to, in the first process
 }
@@ -129,6 +130,8 @@ func run(p *Program, f *flags) error {
 		return fmt.Errorf("-store %s: use memory or jetstream", f.store)
 	case f.store == "memory" && (f.dir != "" || f.killServer || f.killCreator):
 		return errors.New("-dir, -kill-server and -kill-creator need -store jetstream: with memory the tasks die with the process that has put them")
+	case job.Put == nil && (f.dir != "" || f.killCreator):
+		return errors.New("-dir and -kill-creator: this example does not begin again: its first process puts the work while it runs")
 	case f.killCreator && (f.processes < 2 || f.kill > 0):
 		return errors.New("-kill-creator: run at least two processes, and leave -kill out")
 	}
@@ -203,7 +206,7 @@ func lead(ctx context.Context, p *Program, f *flags, job *Job) (err error) {
 		stop = func() { c.end(); _ = stopServer() }
 	}
 	for i := 2; i <= f.processes; i++ {
-		name, part := "w"+strconv.Itoa(i), ""
+		name, part := Process(i-1), ""
 		if i == 2 && f.killCreator {
 			part, c.Of = partCreator, []work.ResultsOption{work.Of(name)}
 		}
@@ -211,12 +214,12 @@ func lead(ctx context.Context, p *Program, f *flags, job *Job) (err error) {
 			return err
 		}
 	}
-	m, space, err := join(ctx, p, url, "w1")
+	m, space, err := join(ctx, p, url, Process(0))
 	if err != nil {
 		return err
 	}
 	c.Space, c.begun = space, time.Now()
-	if !f.killCreator {
+	if !f.killCreator && job.Put != nil {
 		err = job.Put(ctx, space)
 	}
 	var report *Report
@@ -346,6 +349,40 @@ func (c *Crew) start(name, url, part string) error {
 	})
 	return nil
 }
+
+// late is by how much the sleeps of this process were too long in all.
+var late atomic.Int64
+
+// Sleep is the work of an example: it takes the time d, unless ctx ends before. The operating system wakes a process
+// late, so what a sleep was too long makes the next one shorter.
+func Sleep(ctx context.Context, d time.Duration) error {
+	begun, owed := time.Now(), min(time.Duration(late.Load()), d/2)
+	late.Add(-int64(owed))
+	timer := time.NewTimer(d - owed)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		late.Add(int64(time.Since(begun) - (d - owed)))
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Await waits until the instant t, unless ctx ends before. It is no work.
+func Await(ctx context.Context, t time.Time) error {
+	timer := time.NewTimer(time.Until(t))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Process returns the name of process i, from 0.
+func Process(i int) string { return "w" + strconv.Itoa(i+1) }
 
 // killAt is which part of the work is recorded when processes are killed.
 const killAt = 0.1

@@ -43,14 +43,7 @@ func main() {
 
 // call takes as long as it is told, and returns that.
 func call(ctx context.Context, cost time.Duration) (time.Duration, error) {
-	timer := time.NewTimer(cost)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return cost, nil
-	case <-ctx.Done():
-		return 0, context.Cause(ctx)
-	}
+	return cost, crew.Sleep(ctx, cost)
 }
 
 func put(ctx context.Context, s *work.Space, costs []time.Duration) error {

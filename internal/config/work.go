@@ -26,7 +26,7 @@ type Work struct {
 	Order string `yaml:"order"`
 	// Lost says what follows when a member is gone with tasks that it has put: LostFail or LostGoOn.
 	Lost string `yaml:"lost"`
-	// Objects says when objects are saved.
+	// Objects says when objects are saved, and how long they stay.
 	Objects WorkObjects `yaml:"objects"`
 	// Stuck is after what time a handler that was told to return and does not counts as stuck.
 	Stuck time.Duration `yaml:"stuck"`
@@ -53,6 +53,9 @@ type WorkLog struct {
 type WorkObjects struct {
 	// Save says when an object that has messages is saved; an idle one is at once.
 	Save WorkSave `yaml:"save"`
+	// Stay is for how long an object that a strategy has moved does not go back to the member where it was
+	// before; 0: it may at once.
+	Stay time.Duration `yaml:"stay"`
 }
 
 // WorkSave is how much a crash may have done again.

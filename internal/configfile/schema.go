@@ -124,7 +124,7 @@ var forms = map[reflect.Type]object{
 	reflect.TypeFor[config.WorkLog]():  reference("log"),
 	reflect.TypeFor[config.WorkObjects](): closed(object{"save": closed(object{
 		"tasks": object{"type": "integer", "minimum": 1, "maximum": 1024, "default": workAlone.Objects.Save.Tasks}, "every": reference("duration"),
-	})}),
+	}), "stay": reference("duration")}),
 	reflect.TypeFor[local.Config](): reference("strategy"),
 	reflect.TypeFor[config.Target](): {"anyOf": []any{
 		reference("expression"),

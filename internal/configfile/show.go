@@ -138,6 +138,7 @@ func showObjects(set *config.Work) yamlconf.Map[any] {
 	var save, objects entries
 	fillFrom(&save, reflect.ValueOf(set.Objects.Save))
 	objects.add("save", save.tree())
+	objects.fill("stay", set.Objects.Stay)
 	return objects.tree()
 }
 

@@ -107,6 +107,9 @@ func (c *compiler) workNumbers(at string, s *config.Work) {
 	if save := &s.Objects.Save; save.Tasks < 1 || save.Tasks > maxServed || save.Every < 0 || save.Every > mostStuck {
 		c.report(at+".objects.save", -1, fmt.Sprintf("an object is saved after %d messages or %v: use 1 to %d messages, and at most %v", save.Tasks, save.Every, maxServed, mostStuck), "")
 	}
+	if stay := s.Objects.Stay; stay < 0 || stay > mostStuck {
+		c.report(at+".objects.stay", -1, fmt.Sprintf("an object does not go back for %v: use 0s to %v", stay, mostStuck), "")
+	}
 	if s.Stuck < leastStuck || s.Stuck > mostStuck {
 		c.report(at+".stuck", -1, fmt.Sprintf("a handler counts as stuck after %v: use %v to %v", s.Stuck, leastStuck, mostStuck), "")
 	}

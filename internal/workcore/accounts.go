@@ -121,6 +121,16 @@ func (a *accounts) giveBack(full string, on uint64) {
 	}
 }
 
+// giveBackAt lets a lease wait again, of an object at a holder; empty: it may go anywhere.
+func (a *accounts) giveBackAt(full string, on uint64, at string) {
+	if s, id := a.at(full); s != nil {
+		if o := s.current(id, on); o != nil && o.lease.holder != "" {
+			o.lease.at = at
+			s.back(o)
+		}
+	}
+}
+
 func (a *accounts) waiting() (n int) {
 	if len(a.taken) == 0 {
 		return a.own.Waiting()
@@ -148,13 +158,13 @@ func (a *accounts) unsure() bool {
 	return a.own.unsure()
 }
 
-// hand leases the task with the smallest key.
-func (a *accounts) hand(holder string, demand uint64, has []string) (Lease, bool) {
+// hand leases the task with the smallest key; not an object that stays.
+func (a *accounts) hand(holder string, demand uint64, has []string, stays func(id string) bool) (Lease, bool) {
 	name := ""
 	if len(a.taken) > 0 {
 		_, name, _ = a.next()
 	}
-	l, ok := a.store(name).handTo(holder, demand, has)
+	l, ok := a.store(name).handTo(holder, demand, has, stays)
 	if ok && name != "" {
 		l.Task.ID = fullID(name, l.Task.ID)
 	}

@@ -21,6 +21,7 @@ type Options struct {
 	Pace     time.Duration // between two frames of Holds; default 500 ms
 	Repeat   time.Duration // until a record without a verdict is sent again; default 200 ms
 	Patience time.Duration // until a demand without an answer counts as refused; default 1 s
+	Stay     time.Duration // for which an object does not go back to the member that it came from; 0: it may at once
 }
 
 func (o Options) withDefaults() Options {

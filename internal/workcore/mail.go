@@ -42,6 +42,32 @@ func (l *Lease) mayMove(to string, has []string) bool {
 	return !l.Pinned && (len(o.At) == 0 || slices.Contains(o.At, to)) && local.MayMove(o.Near, has)
 }
 
+// came is where an object came from that a strategy has moved here, and until when it does not go back.
+type came struct {
+	from  string
+	until clocksync.Instant
+}
+
+// maxCame is how many of them a member knows. Those beyond it may go back.
+const maxCame = 4096
+
+// noteArrival notes where an object comes from, unless it has not begun: then that was no place of it.
+func (m *Member) noteArrival(l *Lease, from string) {
+	maps.DeleteFunc(m.came, func(_ string, c came) bool { return c.until <= m.now })
+	if m.opts.Stay <= 0 || l.Task.Object == nil || len(l.Inbox) > 0 && l.Inbox[0].makes(&l.Task) || len(m.came) >= maxCame {
+		return
+	}
+	_, id := splitID(l.Task.ID)
+	m.came[id] = came{from, m.now.Add(m.opts.Stay)}
+}
+
+// stays reports whether an object came from a holder so short a time ago that it does not go back.
+func (m *Member) stays(full, to string) bool {
+	_, id := splitID(full)
+	c, is := m.came[id]
+	return is && c.from == to && m.now < c.until
+}
+
 // noteObject notes that an object of an account has run here, and whether it goes on.
 func (m *Member) noteObject(full string, account Peer, r *Record) {
 	_, id := splitID(full)

@@ -47,6 +47,8 @@ type Member struct {
 	sent    workreport.Mail   // messages to objects, without those of the own account
 	has     []string          // objects that have run here last, some of them
 	objects map[string]Peer   // all of them, and whose account they are of
+	came    map[string]came   // objects that came here a short time ago
+	now     clocksync.Instant // of this step
 
 	demand uint64            // the number of the last one
 	number uint64            // of the last Holds
@@ -107,7 +109,7 @@ func NewMember(opts Options) *Member {
 	opts = opts.withDefaults()
 	m := &Member{
 		opts: opts, accounts: accounts{own: opts.Account}, holder: opts.Self.String(), phase: opts.Phase, slots: make([]slot, opts.Slots), told: clocksync.MinInstant,
-		homes: map[string]Peer{}, objects: map[string]Peer{}, mails: map[mailKey]*mail{},
+		homes: map[string]Peer{}, objects: map[string]Peer{}, mails: map[mailKey]*mail{}, came: map[string]came{},
 		view: local.View{Self: opts.Self.Name, Members: 1},
 	}
 	if m.accounts.own == nil {
@@ -121,6 +123,7 @@ func NewMember(opts Options) *Member {
 
 // Step takes one input at the instant now, which never goes back, and fills out.
 func (m *Member) Step(now clocksync.Instant, in *Input, out *Output) {
+	m.now = now
 	if out.reset(); !m.over {
 		m.take(now, in, out)
 		m.giveUpDemands(now)
@@ -458,8 +461,9 @@ func (m *Member) answer(now clocksync.Instant, p *peer, d *Demand, out *Output) 
 		}
 	}
 	var passOn []Parted
+	holder := p.String()
 	for i := 0; i < len(m.waiting) && len(passOn) < share.Tasks-m.accounts.waiting(); i++ {
-		if l := &m.waiting[i].Lease; l.Task.Object == nil || m.drains || l.mayMove(p.Name, d.Has) {
+		if l := &m.waiting[i].Lease; l.Task.Object == nil || m.drains || l.mayMove(p.Name, d.Has) && !m.stays(l.Task.ID, holder) {
 			passOn = append(passOn, m.waiting[i])
 		}
 	}
@@ -522,17 +526,21 @@ func (m *Member) give(to Peer, d *Demand, n int, others []Parted, out *Output) i
 	}
 	full := false
 	holder := to.String()
+	stays := func(id string) bool { return m.stays(id, holder) }
 	for single := false; n > 0 && !single; n-- {
 		if single = m.accounts.unsure(); single && len(parcel.Leases) > 0 {
 			break
 		}
-		l, ok := m.accounts.hand(holder, d.Number, d.Has)
+		l, ok := m.accounts.hand(holder, d.Number, d.Has, stays)
 		if !ok {
 			break
 		}
 		if full = !add(Parted{m.opts.Self, l}); full {
 			m.accounts.giveBack(l.Task.ID, l.On)
 			break
+		}
+		if l.Task.Object != nil {
+			m.forgetObject(l.Task.ID)
 		}
 	}
 	given := 0
@@ -568,6 +576,9 @@ func (m *Member) takeParcel(now clocksync.Instant, from *peer, p *Parcel, out *O
 		here[leaseID{p.account, p.step.Record.ID, p.step.Record.On}] = true
 	}
 	for _, l := range p.Leases {
+		if p.Demand > 0 && l.Lease.Task.Object != nil {
+			m.noteArrival(&l.Lease, from.String())
+		}
 		if m.drains && l.Account != m.opts.Self {
 			if p.Push > 0 {
 				m.send(l.Account, Frame{Parcel: &Parcel{Leases: []Parted{l}}}, out)
@@ -576,8 +587,10 @@ func (m *Member) takeParcel(now clocksync.Instant, from *peer, p *Parcel, out *O
 		}
 		id, on := l.Lease.Task.ID, l.Lease.On
 		switch {
+		case l.Account == m.opts.Self && p.Demand > 0: // It was asked for.
+			m.accounts.giveBackAt(id, on, m.holder)
 		case l.Account == m.opts.Self:
-			m.accounts.giveBack(id, on)
+			m.accounts.giveBackAt(id, on, "")
 		case m.find(l.Account) >= 0 && m.held() < MaxHeld && !here[l.id()]:
 			m.moved++
 			here[l.id()] = true
@@ -766,7 +779,7 @@ func (m *Member) startTasks(out *Output) {
 			m.waiting = m.waiting[1:]
 		case own:
 			m.slots[i].Account = m.opts.Self
-			m.slots[i].Lease, _ = m.accounts.hand(m.holder, 0, nil)
+			m.slots[i].Lease, _ = m.accounts.hand(m.holder, 0, nil, nil)
 		default:
 			return
 		}

@@ -291,7 +291,7 @@ func (s *Store) rouse(o *open) {
 const lookedAt = 64
 
 // firstFor is the task that is next for a holder that has some objects; nil: none.
-func (s *Store) firstFor(holder string, has []string) *open {
+func (s *Store) firstFor(holder string, has []string, stays func(id string) bool) *open {
 	var passed []*open
 	var found *open
 	most := 0.0
@@ -303,7 +303,7 @@ func (s *Store) firstFor(holder string, has []string) *open {
 			}
 			break
 		}
-		if near := o.task.Object.Near; !o.box.pinned && local.MayMove(near, has) {
+		if near := o.task.Object.Near; !o.box.pinned && local.MayMove(near, has) && (stays == nil || !stays(o.task.ID)) {
 			if pull := local.Pull(near, o.task.Object.Pull, has); found == nil || pull > most {
 				found, most = o, pull
 			}

@@ -627,13 +627,13 @@ func TestNear(t *testing.T) {
 	}
 	run := func(pinned bool) {
 		t.Helper()
-		l, ok := s.handTo("ann#1", 0, nil)
+		l, ok := s.handTo("ann#1", 0, nil, nil)
 		if outcome, err := s.Record(&Record{ID: "o", On: l.On, Served: 1, Pinned: pinned}, nil); !ok || err != nil || outcome != Counted {
 			t.Fatal(l, ok, outcome, err)
 		}
 		s.claim("o", "ann#1")
 	}
-	if o := s.firstFor("bob#1", []string{"q"}); o == nil {
+	if o := s.firstFor("bob#1", []string{"q"}, nil); o == nil {
 		t.Error("it has no place yet, and is not given")
 	}
 	run(false)
@@ -642,7 +642,7 @@ func TestNear(t *testing.T) {
 		has    []string
 		want   bool
 	}{{"bob#1", []string{"q"}, false}, {"bob#1", []string{"q", "p"}, true}, {"bob#1", nil, true}, {"ann#1", []string{"q"}, true}} {
-		if o := s.firstFor(c.holder, c.has); (o != nil) != c.want {
+		if o := s.firstFor(c.holder, c.has, nil); (o != nil) != c.want {
 			t.Errorf("%+v: %v", c, o)
 		}
 	}
@@ -650,10 +650,10 @@ func TestNear(t *testing.T) {
 		t.Fatal(err)
 	}
 	run(true)
-	if o := s.firstFor("bob#1", []string{"p"}); o != nil {
+	if o := s.firstFor("bob#1", []string{"p"}, nil); o != nil {
 		t.Error("it is pinned, and is given")
 	}
-	if o := s.firstFor("ann#1", nil); o == nil {
+	if o := s.firstFor("ann#1", nil, nil); o == nil {
 		t.Error("it is pinned here, and does not run")
 	}
 }
@@ -669,7 +669,7 @@ func TestPull(t *testing.T) {
 		}
 	}
 	for range 4 { // Each gets a place.
-		l, _ := s.handTo("ann#1", 0, nil)
+		l, _ := s.handTo("ann#1", 0, nil, nil)
 		if outcome, err := s.Record(&Record{ID: l.Task.ID, On: l.On, Served: 1}, nil); outcome != Counted {
 			t.Fatal(outcome, err)
 		}
@@ -684,7 +684,7 @@ func TestPull(t *testing.T) {
 		has  []string
 		want string
 	}{{[]string{"p"}, "0"}, {[]string{"q"}, "1"}, {[]string{"p", "q"}, "2"}, {[]string{"z", "q"}, "3"}, {nil, "0"}} {
-		if o := s.firstFor("bob#1", c.has); o == nil || o.task.ID != c.want {
+		if o := s.firstFor("bob#1", c.has, nil); o == nil || o.task.ID != c.want {
 			t.Errorf("a member with %v gets %+v; want %s", c.has, o, c.want)
 		}
 	}
@@ -693,5 +693,117 @@ func TestPull(t *testing.T) {
 		if err := task.Check(); err == nil || !strings.HasPrefix(err.Error(), `object "bad": its neighbours attract it by [`) {
 			t.Errorf("%v: %v", pull, err)
 		}
+	}
+}
+
+// placed makes two members, of which ann has created an object that has run at ann, and has a message for it.
+func placed(t *testing.T, stay time.Duration) (a, b *Member, step func(now clocksync.Instant, m *Member, in *Input)) {
+	t.Helper()
+	strategy, err := local.New(local.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out Output
+	step = func(now clocksync.Instant, m *Member, in *Input) {
+		t.Helper()
+		if m.Step(now, in, &out); out.Err != nil {
+			t.Fatal(out.Err)
+		}
+	}
+	a = NewMember(Options{Self: ann, Slots: 1, Strategy: strategy, Stay: stay})
+	b = NewMember(Options{Self: bob, Slots: 1, Strategy: strategy, Stay: stay})
+	for _, m := range []*Member{a, b} {
+		step(0, m, &Input{Kind: InRoster, Roster: []Peer{ann, bob}})
+	}
+	step(1, a, &Input{Kind: InPut, Task: &Task{ID: "o", Func: "new", Object: &Object{}}})
+	step(2, a, &Input{Kind: InDone, Step: &Step{Record: Record{Fate: Kept, Served: 1}}})
+	step(3, a, &Input{Kind: InPut, Task: &Task{ID: "x", Func: "f"}}) // It has the slot.
+	step(4, a, &Input{Kind: InPut, Task: &Task{ID: "m", Func: "f", For: "o"}})
+	return a, b, step
+}
+
+// TestStay: an object that was given to a member does not go back to the one that it came from before its time, and
+// may go to others. One that has not run before may go anywhere.
+func TestStay(t *testing.T) {
+	for _, c := range []struct {
+		about string
+		stay  time.Duration
+		fresh bool
+		at    clocksync.Instant
+		to    Peer
+		want  bool
+	}{
+		{"at once, to where it came from", time.Second, false, 10, ann, true},
+		{"at once, to another one", time.Second, false, 10, Peer{"cid", 1}, false},
+		{"before its time", time.Second, false, clocksync.Instant(time.Second) + 9, ann, true},
+		{"after its time", time.Second, false, clocksync.Instant(time.Second) + 10, ann, false},
+		{"without a time", 0, false, 10, ann, false},
+		{"it had not begun", time.Second, true, 10, ann, false},
+	} {
+		_, b, step := placed(t, c.stay)
+		l := Lease{Task: Task{ID: "o", Func: "new", Object: &Object{}}, On: 1, Inbox: []Message{{ID: "m", Func: "f"}}}
+		if c.fresh {
+			l.Inbox[0].ID = "o"
+		}
+		b.peers[0].demand = 7
+		step(10, b, &Input{Kind: InFrame, Frame: &Frame{From: ann, To: bob, Phase: 1, Parcel: &Parcel{Demand: 7, Leases: []Parted{{ann, l}}}}})
+		b.now = c.at
+		if got := b.stays("o", c.to.String()); got != c.want {
+			t.Errorf("%s: it stays: %v", c.about, got)
+		}
+	}
+}
+
+// TestStayIsKept: neither the member that has put an object nor another one gives it back before its time.
+func TestStayIsKept(t *testing.T) {
+	for _, stay := range []time.Duration{0, time.Second} {
+		a, b, step := placed(t, stay)
+		want := 1
+		if stay > 0 {
+			want = 0
+		}
+		a.noteArrival(&Lease{Task: Task{ID: "o", Object: &Object{}}}, bob.String())
+		var out Output
+		a.give(bob, &Demand{Number: 1}, 1, nil, &out)
+		if got := len(out.Frames[0].Parcel.Leases); got != want {
+			t.Errorf("stay %v: its creator gives %d objects back, want %d", stay, got, want)
+		}
+		busy := Lease{Task: Task{ID: "x", Func: "f"}, On: 1}
+		o := Lease{Task: Task{ID: "o", Func: "new", Object: &Object{}}, On: 1, Key: 1, Inbox: []Message{{ID: "m", Func: "f"}}}
+		b.peers[0].demand = 7
+		step(10, b, &Input{Kind: InFrame, Frame: &Frame{From: ann, To: bob, Phase: 1, Parcel: &Parcel{Demand: 7, Leases: []Parted{{ann, busy}, {ann, o}}}}})
+		out = Output{}
+		b.Step(20, &Input{Kind: InFrame, Frame: &Frame{From: ann, To: bob, Phase: 1, Demand: &Demand{Number: 1, Tasks: 1}}}, &out)
+		i := slices.IndexFunc(out.Frames, func(f Frame) bool { return f.Parcel != nil })
+		if i < 0 || len(out.Frames[i].Parcel.Leases) != want {
+			t.Errorf("stay %v: %+v, want a parcel of %d", stay, out.Frames, want)
+		}
+	}
+}
+
+// TestGivenObject: the member that has put an object does not list it among its own once it has given it away, and
+// has it at its place again when it comes back on demand.
+func TestGivenObject(t *testing.T) {
+	a, _, step := placed(t, 0)
+	if !slices.Equal(a.has, []string{"o"}) {
+		t.Fatalf("it has %q before", a.has)
+	}
+	var out Output
+	a.give(bob, &Demand{Number: 1}, 1, nil, &out)
+	if len(a.has) > 0 || len(out.Frames[0].Parcel.Leases) != 1 {
+		t.Fatalf("it has given %+v, and has %q", out.Frames, a.has)
+	}
+	back := out.Frames[0].Parcel.Leases[0]
+	a.peers[0].demand = 9
+	step(10, a, &Input{Kind: InFrame, Frame: &Frame{From: bob, To: ann, Phase: 1, Parcel: &Parcel{Demand: 9, Leases: []Parted{back}}}})
+	if at := a.accounts.own.account.objects["o"].lease.at; at != ann.String() {
+		t.Errorf("it came back on demand, and is at %q", at)
+	}
+	out = Output{}
+	a.give(bob, &Demand{Number: 2}, 1, nil, &out)
+	back = out.Frames[0].Parcel.Leases[0]
+	step(11, a, &Input{Kind: InFrame, Frame: &Frame{From: bob, To: ann, Phase: 1, Parcel: &Parcel{Leases: []Parted{back}}}})
+	if at := a.accounts.own.account.objects["o"].lease.at; at != "" {
+		t.Errorf("bob drains and has sent it back, and it is at %q", at)
 	}
 }

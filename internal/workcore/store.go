@@ -166,12 +166,12 @@ func (s *Store) Next() (key float64, ok bool) {
 // Hand leases the task that waits with the smallest key to a holder, in answer to its demand of a number;
 // 0: no parcel can be lost on the way. It returns false if none waits.
 func (s *Store) Hand(holder string, demand uint64) (l Lease, ok bool) {
-	return s.handTo(holder, demand, nil)
+	return s.handTo(holder, demand, nil, nil)
 }
 
-// handTo is Hand for a holder that has objects.
-func (s *Store) handTo(holder string, demand uint64, has []string) (l Lease, ok bool) {
-	o := s.firstFor(holder, has)
+// handTo is Hand for a holder that has objects. Objects for which stays is true are not given to another holder.
+func (s *Store) handTo(holder string, demand uint64, has []string, stays func(id string) bool) (l Lease, ok bool) {
+	o := s.firstFor(holder, has, stays)
 	if o == nil {
 		return Lease{}, false
 	}
@@ -301,10 +301,9 @@ func (s *Store) Cancel(id, why string) bool {
 	return o != nil
 }
 
-// Return lets a lease wait again that its holder has sent back.
+// Return lets a lease wait again that its holder has sent back. An object keeps its place.
 func (s *Store) Return(id string, on uint64) {
 	if o := s.current(id, on); o != nil && o.lease.holder != "" {
-		o.lease.at = ""
 		s.back(o)
 	}
 }
