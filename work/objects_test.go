@@ -47,6 +47,9 @@ func (w *witness) options(member string) []work.Option {
 			return &tally{Start: start}, nil
 		}),
 		work.On("tally", "note", func(ctx context.Context, t *tally, n note) error {
+			if s := work.SpaceOf(ctx); s == nil || s.Member() != member {
+				return fmt.Errorf("the space of its context is not that of member %q", member)
+			}
 			switch n.Do {
 			case "bad":
 				t.Log = append(t.Log, "bad")
@@ -408,6 +411,9 @@ func TestObjectsRefused(t *testing.T) {
 	m := g.join("b", g.server.URL())
 	serveOf := work.On("none", "serve", func(context.Context, *tally, int) error { return nil })
 	_, errKind := work.Open(ctx, m, serveOf)
+	if s := work.SpaceOf(ctx); s != nil {
+		t.Errorf("a context that no space has made is of member %q", s.Member())
+	}
 	_, errState := work.Open(ctx, m, work.Object("none", func(context.Context, int) (*int, error) { return nil, nil }), serveOf)
 	for want, err := range map[string]error{
 		`work: function "serve" serves objects of the kind "none", which is not declared: declare it by Object`:                                           errKind,

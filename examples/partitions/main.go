@@ -55,17 +55,17 @@ type job struct {
 
 // Access is a message.
 type Access struct {
-	Number int   // of all accesses to that partition
-	Due    int64 // when it came, in Unix nanoseconds
-	Cost   time.Duration
+	Number int           // of all accesses to that partition
+	Due    int64         // when it came, in Unix nanoseconds
+	Cost   time.Duration // that it takes to serve
 }
 
 // Part is the state of a partition.
 type Part struct {
-	ID     string
-	Served int
-	Digest uint64 // of the numbers, in the order in which they were served
-	Waits  Waits
+	ID     string   // of the partition
+	Served int      // accesses
+	Digest uint64   // of the numbers, in the order in which they were served
+	Waits  Waits    // of all of them
 	Last   int64    // when the last access was served, in Unix nanoseconds
 	Places []string // the servers, in order
 }
@@ -150,11 +150,11 @@ func (j *job) create(ctx context.Context, c *crew.Crew, set string) error {
 
 // figures are what a run has come to.
 type figures struct {
-	P50     float64 `json:"p50"`  // seconds
-	P99     float64 `json:"p99"`  // seconds
-	Idle    float64 `json:"idle"` // a part of the time of all servers
-	Seconds float64 `json:"seconds"`
-	Moves   int     `json:"moves"`
+	P50     float64 `json:"p50"`     // seconds
+	P99     float64 `json:"p99"`     // seconds
+	Idle    float64 `json:"idle"`    // a part of the time of all servers
+	Seconds float64 `json:"seconds"` // that it took
+	Moves   int     `json:"moves"`   // of partitions
 	Returns int     `json:"returns"` // moves to the server where the partition was before the last one
 }
 

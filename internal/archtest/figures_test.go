@@ -22,7 +22,7 @@ import (
 // paid back by splitting and deleting: at first the limit on all lines was 59,000, and one package
 // had more than 5,000 lines.
 var limits = map[string]int{
-	"lines of code":                               92_450, // 12,850 of them are work distribution, 1,450 credentials
+	"lines of code":                               92_600, // 13,000 of them are work distribution, 1,450 credentials
 	"lines of code of the largest package":        6_476,
 	"lines of scgs":                               6952,
 	"lines of internal/synccore":                  7_815, // 17 more: why of the groups of a predicate
@@ -63,7 +63,7 @@ var limits = map[string]int{
 	"exported names of predicates":                 77,
 	"exported names of scgs":                       146,
 	"exported names of balance/span":               11,
-	"exported names of work":                       64, // 7 more: Over and Transport, Strategy, Active, Locals, Await, NearBy
+	"exported names of work":                       66, // 9 more: SpaceOf, Member, Over and Transport, Strategy, Active, Locals, Await, NearBy
 	"exported names of synchronizer":               61,
 }
 

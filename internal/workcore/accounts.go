@@ -123,11 +123,13 @@ func (a *accounts) giveBack(full string, on uint64) {
 
 // giveBackAt lets a lease wait again, of an object at a holder; empty: it may go anywhere.
 func (a *accounts) giveBackAt(full string, on uint64, at string) {
-	if s, id := a.at(full); s != nil {
-		if o := s.current(id, on); o != nil && o.lease.holder != "" {
-			o.lease.at = at
-			s.back(o)
-		}
+	s, id := a.at(full)
+	if s == nil {
+		return
+	}
+	if o := s.current(id, on); o != nil && o.lease.holder != "" {
+		o.lease.at = at
+		s.back(o)
 	}
 }
 

@@ -278,6 +278,8 @@ func (m *Member) pushObjects(now clocksync.Instant, out *Output) {
 			case to == m.opts.Self:
 				o.lease.at = m.holder
 				s.waiting.push(o)
+			case m.peers[m.find(to)].number == 0:
+				s.pushes = append(s.pushes, o) // Until its space is open and it has told of itself.
 			default:
 				m.push(now, name, s, o, to, out)
 			}

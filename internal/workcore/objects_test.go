@@ -722,6 +722,19 @@ func placed(t *testing.T, stay time.Duration) (a, b *Member, step func(now clock
 	return a, b, step
 }
 
+// TestPushToNew: an object is brought to the member where it is once that one has told of itself.
+func TestPushToNew(t *testing.T) {
+	a, _, step := placed(t, 0)
+	step(5, a, &Input{Kind: InMove, ID: "o", To: "bob"})
+	if len(a.pushes) > 0 {
+		t.Errorf("%+v is on its way to a member that was not heard yet", a.pushes)
+	}
+	step(6, a, &Input{Kind: InFrame, Frame: &Frame{From: bob, To: ann, Phase: 1, Holds: &Holds{Number: 1}}})
+	if len(a.pushes) != 1 || a.pushes[0].id != "o" || a.pushes[0].to != bob {
+		t.Errorf("%+v is on its way, want the object", a.pushes)
+	}
+}
+
 // TestStay: an object that was given to a member does not go back to the one that it came from before its time, and
 // may go to others. One that has not run before may go anywhere.
 func TestStay(t *testing.T) {
