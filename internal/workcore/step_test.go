@@ -336,6 +336,7 @@ func TestUnderway(t *testing.T) {
 	}
 	for _, underway := range []bool{false, true} {
 		m, out := alone(t, 0, ann, bob)
+		m.Step(1, &Input{Kind: InFrame, Frame: &Frame{From: bob, To: ann, Phase: 1, Holds: &Holds{Number: 1}}}, out)
 		m.Step(1, &Input{Kind: InPut, Task: &Task{ID: "o", Func: "f", Object: &Object{At: []string{"bob"}}}}, out)
 		sent := 0
 		for now := time.Duration(2); now < 3*time.Second; now += 100 * time.Millisecond {
