@@ -15,7 +15,7 @@ func TestMain(m *testing.M) { testprogram.Main(m, main) }
 func TestPartitions(t *testing.T) {
 	for _, args := range [][]string{
 		{"-json", "-processes", "3", "-partitions", "12", "-accesses", "1000", "-cost", "2ms"},
-		{"-json", "-processes", "4", "-partitions", "12", "-accesses", "1000", "-cost", "2ms", "-baseline=false", "-kill", "1"},
+		{"-json", "-processes", "4", "-partitions", "12", "-accesses", "1000", "-cost", "6ms", "-baseline=false", "-kill", "1"},
 	} {
 		out, err := testprogram.Command(t, args...).Output()
 		var got struct {
