@@ -41,7 +41,7 @@ func main() {
 	})
 }
 
-// section has a server ask once it was idle for a third of the last half second, and give if it was busy.
+// section has a server ask if it was busy for less than 60 % of the last half second, and give if it was for more than 90 %.
 const section = `{slots: 1, objects: {stay: 10s}, strategy: {kind: receiver, below: "avg(0.6, 0.5)", from: "avg(0.9, 0.5)", again: 20ms, longest: 100ms}}`
 
 // job is all accesses, twice: first on the static map.
@@ -57,15 +57,15 @@ type job struct {
 type Access struct {
 	Number int           // of all accesses to that partition
 	Due    int64         // when it came, in Unix nanoseconds
-	Cost   time.Duration // that it takes to serve
+	Cost   time.Duration // how long it takes
 }
 
 // Part is the state of a partition.
 type Part struct {
-	ID     string   // of the partition
+	ID     string   // set and number
 	Served int      // accesses
 	Digest uint64   // of the numbers, in the order in which they were served
-	Waits  Waits    // of all of them
+	Waits  Waits    // from the time an access came until it was served
 	Last   int64    // when the last access was served, in Unix nanoseconds
 	Places []string // the servers, in order
 }
@@ -153,8 +153,8 @@ type figures struct {
 	P50     float64 `json:"p50"`     // seconds
 	P99     float64 `json:"p99"`     // seconds
 	Idle    float64 `json:"idle"`    // a part of the time of all servers
-	Seconds float64 `json:"seconds"` // that it took
-	Moves   int     `json:"moves"`   // of partitions
+	Seconds float64 `json:"seconds"` // until the last access was served
+	Moves   int     `json:"moves"`   // of partitions to another server
 	Returns int     `json:"returns"` // moves to the server where the partition was before the last one
 }
 

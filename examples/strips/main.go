@@ -39,6 +39,8 @@ func main() {
 	})
 }
 
+// section has a process ask if it was idle for 4 % of the last half second, some two iterations, and give if it was
+// hardly idle.
 const section = `{slots: 1, objects: {stay: 1s}, strategy: {kind: receiver, below: "avg(0.96, 0.5)", from: "avg(0.98, 0.5)", again: 20ms, longest: 40ms}}`
 
 // cells is how many a strip has.
@@ -55,14 +57,16 @@ type job struct {
 
 // Strip is the state of a strip.
 type Strip struct {
-	Set            string        // static or moving
-	Number, Strips int           // the strip, from 0, and how many there are
-	Step, Steps    int           // iterations that are done, and all
-	Cost           time.Duration // of an iteration
-	Slow           string        // the process with half the speed; empty: none
-	Cells          [cells]uint64 // of this step
-	Left, Right    []uint64      // borders of neighbours, from that of this step on
-	Places         []Place       // where it was, in order
+	Set         string        // static or moving
+	Number      int           // of this strip
+	Strips      int           // all of the set
+	Step        int           // iterations done
+	Steps       int           // iterations to do
+	Cost        time.Duration // of an iteration
+	Slow        string        // the process that has half the speed; empty: none
+	Cells       [cells]uint64 // after the last iteration
+	Left, Right []uint64      // borders of neighbours, from that of this step on
+	Places      []Place       // in order
 }
 
 // Place is a process where a strip was.
@@ -219,9 +223,9 @@ func (j *job) create(ctx context.Context, c *crew.Crew, set string) error {
 
 // figures are what a run has come to.
 type figures struct {
-	Seconds float64 `json:"seconds"` // that it took
+	Seconds float64 `json:"seconds"` // until the last strip has ended
 	Share   float64 `json:"share"`   // of the bound
-	Moves   int     `json:"moves"`   // of strips
+	Moves   int     `json:"moves"`   // of strips to another process
 	Far     int     `json:"far"`     // moves to a process that had no neighbour of the strip, and another strip
 	Returns int     `json:"returns"` // moves to the process where the strip was before the last one
 }
