@@ -53,7 +53,7 @@ var Imports = map[string][]string{
 	"internal/bus":         {},
 	"internal/bus/bustest": {"internal/bus", "embedded"},
 	"internal/nearest":     {},
-	"internal/workcore":    {"balance/local", "clocksync"},
+	"internal/workcore":    {"balance/local", "balance/span", "clocksync"},
 	"internal/worklog":     {},
 	"internal/roles":       {"internal/wire"},
 	"internal/yamlconf":    {"internal/nearest"},

@@ -28,13 +28,14 @@ type Frame struct {
 	From, To Peer   // two lives
 	Phase    uint64 // that the sender is in
 
-	Demand  *Demand  // asks for work
-	Parcel  *Parcel  // brings it, or refuses
-	Step    *Step    // a record
-	Verdict *Verdict // its answer
-	Holds   *Holds   // what the sender has
-	Post    *Post    // messages to an object
-	Posted  *Posted  // its answer
+	Demand  *Demand    // asks for work
+	Parcel  *Parcel    // brings it, or refuses
+	Step    *Step      // a record
+	Verdict *Verdict   // its answer
+	Holds   *Holds     // what the sender has
+	Post    *Post      // messages to an object
+	Posted  *Posted    // its answer
+	Loop    *LoopFrame // of an elastic loop
 }
 
 // Kept is the frame for one who keeps it beyond the next step: [Member] fills the same Verdict and Holds again.
@@ -144,6 +145,10 @@ func (f *Frame) Check() error {
 		if len(f.Posted.For) > MaxID || len(f.Posted.Account) > MaxName+24 {
 			err = fmt.Errorf("the answer of the object %.40q to %.40q", f.Posted.For, f.Posted.Account)
 		}
+	}
+	if f.Loop != nil {
+		parts++
+		err = f.Loop.check()
 	}
 	if err == nil && parts != 1 {
 		err = fmt.Errorf("it has %d parts instead of one", parts)
