@@ -121,6 +121,7 @@ type line struct {
 	asked   bool   // it waits for an answer
 	again   clocksync.Instant
 	why     string // of past: why it was refused
+	valued  int    // of past: the iteration whose value it may not have yet; 0: none
 }
 
 // seat is one member of the loop.
@@ -133,8 +134,9 @@ type seat struct {
 	closed  bool
 	gives   bool
 	out     bool
-	speed   float64
-	has     bool // its partial result is there
+	speed   float64 // as measured last
+	rate    float64 // its mean: one slow iteration moves few rows
+	has     bool    // its partial result is there
 	partial []byte
 	typ     string
 }
@@ -281,6 +283,12 @@ func (l *Loop) Open(carry []byte) error {
 			taking = append(taking, s)
 		}
 	}
+	for _, s := range taking {
+		if s.rate == 0 {
+			s.rate = s.speed
+		}
+		s.rate = s.rate/2 + s.speed/2
+	}
 	lists := l.divide(taking)
 	for i, s := range taking {
 		s.in, s.done, s.closed, s.has, s.partial, s.typ = true, 0, false, false, nil, ""
@@ -339,9 +347,9 @@ const evenPart = 20
 func (l *Loop) speeds(of []*seat) []float64 {
 	list, known, sum := make([]float64, len(of)), 0, 0.0
 	for _, s := range of {
-		if s.speed > 0 && !s.gives {
+		if s.rate > 0 && !s.gives {
 			known++
-			sum += s.speed / float64(len(of)) // So that no sum is infinite.
+			sum += s.rate / float64(len(of)) // So that no sum is infinite.
 		}
 	}
 	mean := 1.0
@@ -349,7 +357,7 @@ func (l *Loop) speeds(of []*seat) []float64 {
 		mean = min(max(sum*(float64(len(of))/float64(known)), math.SmallestNonzeroFloat64), math.MaxFloat64)
 	}
 	for i, s := range of {
-		if list[i] = s.speed; s.speed == 0 {
+		if list[i] = s.rate; s.rate == 0 {
 			list[i] = mean
 		}
 		if s.gives && s != &l.self {
@@ -534,6 +542,7 @@ func (l *Loop) Leave(why string) {
 	if l.ended {
 		return
 	}
+	reduced := l.number > 0 && !l.open
 	l.end(why)
 	if !l.opts.Home {
 		l.self.out = true
@@ -541,6 +550,9 @@ func (l *Loop) Leave(why string) {
 		return
 	}
 	for _, s := range l.seats {
+		if reduced && s.in && s.number <= l.number { // The end must not overtake the last value.
+			s.valued = l.number
+		}
 		l.past = append(l.past, s.line)
 	}
 	for _, p := range l.away {
@@ -653,6 +665,9 @@ func (l *Loop) takeOrder(from Peer, f *LoopFrame) {
 	}
 	switch {
 	case f.Ended:
+		if f.Has && f.Number == l.number && l.open && l.self.has {
+			l.value, l.number = f.Value, l.number+1
+		}
 		l.end(f.Error)
 	case f.Has:
 		if f.Number == l.number && l.open && l.self.has {
@@ -679,7 +694,7 @@ func (l *Loop) Frames(now clocksync.Instant, dst []Frame) []Frame {
 		if h := &l.home; h.due(now) {
 			if f := l.say(); h.Name != "" {
 				add(h, f)
-			} else if !l.ended {
+			} else if h.again = now.Add(l.opts.Repeat); !l.ended {
 				for _, p := range l.roster {
 					if h.Peer = p; p != l.opts.Self {
 						add(h, f)
@@ -701,7 +716,11 @@ func (l *Loop) Frames(now clocksync.Instant, dst []Frame) []Frame {
 	}
 	for i := range l.past {
 		if p := &l.past[i]; p.asked || p.heard > 0 && p.due(now) || p.acked == 0 && p.again == clocksync.MinInstant {
-			add(p, LoopFrame{Ended: true, Error: p.why})
+			f := LoopFrame{Ended: true, Error: p.why}
+			if p.valued > 0 {
+				f.Number, f.Has, f.Value = p.valued, true, l.value
+			}
+			add(p, f)
 		}
 	}
 	return dst

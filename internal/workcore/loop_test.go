@@ -186,7 +186,10 @@ func (w *loopWorld) strike(n *loopNode) {
 
 // program makes one step of the program of a node.
 func (w *loopWorld) program(n *loopNode, home bool) {
-	if _, ended := n.loop.Ended(); ended {
+	if why, ended := n.loop.Ended(); ended {
+		if _, ok := n.loop.Value(n.cur); n.place == atSent && why == "" && !n.loop.self.out && !ok && !home {
+			w.fail("%v: the loop has ended, and iteration %d has no value", n.peer, n.cur)
+		}
 		n.place = atEnd
 		return
 	}
@@ -485,6 +488,9 @@ func TestLoopMutants(t *testing.T) {
 					n.loop.home.acked = n.loop.home.version
 				}
 			}
+		},
+		"the end overtakes the last value": func(w *loopWorld) {
+			w.arrive = func(_ *loopNode, _ Peer, f *LoopFrame) { f.Has = f.Has && !f.Ended }
 		},
 		"a member that has left is waited for": func(w *loopWorld) {
 			w.arrive = func(_ *loopNode, _ Peer, f *LoopFrame) { f.Out = false }
