@@ -64,6 +64,31 @@
 // and what its functions have put and sent count together. [Near], [At], [Pin] and [Space.Move] say where it may be, and
 // [Fence] keeps a process that has lost an object out of a store of the program's own.
 //
+// # Loops over rows
+//
+// A loop divides rows among the members by their measured speeds, iteration after iteration. All members run the same
+// body. One of them, the home, keeps the partition and the results.
+//
+//	l := work.Loop(s, "rows", total, readRows) // The home gives the option work.Home() as well.
+//	for it, err := range l.Iterations(ctx) {
+//		if err != nil {
+//			return err
+//		}
+//		it.Carry(&net) // From the home to all.
+//		grad := new(Grad)
+//		for i := range it.Mine() {
+//			grad.Add(part(net, i))
+//		}
+//		sum, err := work.Reduce(ctx, it, grad, add)
+//		if err != nil {
+//			return err
+//		}
+//		net = step(net, sum)
+//	}
+//
+// A member that joins gets rows in the next iteration. A member that drains gives its rows back between two of them.
+// The rows of a member that is lost are redone by the others. Each row counts once in each iteration.
+//
 // # What counts
 //
 // The member that puts a task keeps its account. A task runs at least once, and is recorded once: its

@@ -192,9 +192,10 @@ func encoder[A any](name string) func(arg any) ([]byte, error) {
 
 // mute says what is wrong with a type of which nothing would travel: it has fields, none is exported, and it has
 // no form of its own.
-func mute[T any]() string {
-	t := reflect.TypeFor[T]()
-	switch any((*T)(nil)).(type) {
+func mute[T any]() string { return muteOf(reflect.TypeFor[T]()) }
+
+func muteOf(t reflect.Type) string {
+	switch reflect.Zero(reflect.PointerTo(t)).Interface().(type) {
 	case encoding.BinaryMarshaler, json.Marshaler, encoding.TextMarshaler:
 		return ""
 	}

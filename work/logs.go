@@ -33,7 +33,9 @@ type logs struct {
 	unsure    bool               // accounts may have open tasks and no owner
 	messages  uint64             // of the stream, as it was last told
 	bytes     uint64             // of the stream then
-	since     uint64             // bytes that were written here since
+	handed    uint64             // bytes of entries that were handed to writers so far
+	written   uint64             // of them, those that the stream has taken
+	counted   uint64             // written, before the stream was asked last: bytes has these
 	closing   bool               // writers end once nothing is pending
 	undecided string             // why it cannot be decided whether the phase is over; empty: it can
 	unknown   string             // why accounts that nobody has cannot be looked for; empty: they can
@@ -134,7 +136,7 @@ func (l *logs) begin(of *workcore.Writer) {
 // write hands entries to their writers. The lock of the space is held.
 func (l *logs) write(list []workcore.Append) {
 	for i := range list {
-		l.since += uint64(len(list[i].Entries))
+		l.handed += uint64(len(list[i].Entries))
 		if w := l.writers[list[i].Account]; w != nil {
 			w.log.Add(&list[i])
 			wake(w.kick)
@@ -152,7 +154,7 @@ func wake(c chan struct{}) {
 // full reports whether Put has to wait for room: records need the last quarter. The lock of the space is held.
 func (l *logs) full() bool {
 	most := uint64(l.space.section.Log.Most) << 20 //nolint:gosec // It was checked.
-	return most > 0 && l.bytes+l.since > most/4*3
+	return most > 0 && l.bytes+l.handed-l.counted > most/4*3
 }
 
 // writer appends to the log of one account.
@@ -222,6 +224,7 @@ func (w *writer) reached(seq uint64) (trim uint64) {
 		w.stalled = false
 		s.log.Info("the log of tasks takes messages again", "account", w.log.Account())
 	}
+	w.logs.written += uint64(w.log.Bytes()) //nolint:gosec // It is not negative.
 	ticket, trim := w.log.Took(seq)
 	if s.err == nil && ticket > 0 {
 		_ = s.step(&workcore.Input{Kind: workcore.InDurable, ID: w.log.Account(), Ticket: ticket}) // It is never refused.
@@ -392,12 +395,15 @@ func (l *logs) adoptOrphans(ctx context.Context) {
 
 func (l *logs) adopt(ctx context.Context) error {
 	s := l.space
+	s.mu.Lock()
+	written := l.written
+	s.mu.Unlock()
 	messages, bytes, err := l.log.Size(ctx)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
-	l.messages, l.bytes, l.since = messages, bytes, 0
+	l.messages, l.bytes, l.counted = messages, bytes, written
 	s.release() // Some may wait for room.
 	first, phase := s.first(), s.phase
 	s.mu.Unlock()

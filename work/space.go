@@ -76,7 +76,10 @@ type Space struct {
 	fetches   map[string]*pieces.Receiver // frames in pieces, by the member that sends them
 	saveEvery time.Duration               // of a busy object; it does not change
 	begun     clocksync.Instant
-	now       clocksync.Instant // of the last step
+	now       clocksync.Instant       // of the last step
+	loops     map[string]*ElasticLoop // of this phase, by name
+	loopWake  clocksync.Instant       // when loops have something to send
+	drains    bool                    // Drain was called
 }
 
 const (
@@ -115,7 +118,7 @@ func Open(ctx context.Context, m *agent.Member, options ...Option) (*Space, erro
 func open(ctx context.Context, l link.Link, options []Option) (*Space, error) {
 	s := &Space{
 		link: l, log: l.Log().With("member", l.Self().Name), functions: map[string]*function{}, kick: make(chan struct{}, 1),
-		results: map[string]*results{}, foreign: map[foreign]*results{}, fetches: map[string]*pieces.Receiver{}, ids: newIDs(), wake: clocksync.MaxInstant, begun: l.Now(), estimate: clocksync.MinInstant, reported: clocksync.MinInstant,
+		results: map[string]*results{}, foreign: map[foreign]*results{}, fetches: map[string]*pieces.Receiver{}, ids: newIDs(), wake: clocksync.MaxInstant, loopWake: clocksync.MaxInstant, begun: l.Now(), estimate: clocksync.MinInstant, reported: clocksync.MinInstant,
 	}
 	var faults []error
 	for _, o := range options {
@@ -339,12 +342,15 @@ func (s *Space) loop(ctx context.Context) {
 			_ = s.step(&workcore.Input{Kind: workcore.InTick}) // A tick is never refused.
 		}
 		s.askAgain(now)
+		if now >= s.loopWake {
+			s.sendLoops()
+		}
 		if now.Sub(saved) >= savePause {
 			saved = now
 			s.saveBags()
 		}
 		s.tell(now)
-		next := min(s.wake, s.nextEstimate(), now.Add(time.Hour))
+		next := min(s.wake, s.loopWake, s.nextEstimate(), now.Add(time.Hour))
 		for _, f := range s.fetches {
 			next = min(next, f.Wake())
 		}
@@ -401,6 +407,7 @@ func (s *Space) takeRoster(r link.Roster) {
 	s.roster = lives(&r)
 	s.sender.keep(s.roster)
 	maps.DeleteFunc(s.fetches, func(from string, _ *pieces.Receiver) bool { return !names(s.roster, from) })
+	s.takeLoopRoster()
 	early := s.early
 	s.early = nil
 	for _, f := range early {
@@ -550,6 +557,7 @@ func (s *Space) endPhase(void bool) {
 		return
 	}
 	if s.phase++; !void {
+		s.forgetLoops()
 		s.ends++
 		for _, r := range s.results {
 			r.ended = true
@@ -604,6 +612,9 @@ func (s *Space) finish(err error) {
 	for _, r := range s.runs {
 		s.stopRun(r)
 	}
+	for _, l := range s.loops {
+		l.due.Store(true)
+	}
 	s.release()
 	if s.skip != nil {
 		s.skip()
@@ -623,7 +634,8 @@ func (s *Space) Drain(ctx context.Context) error {
 	if err := s.step(&workcore.Input{Kind: workcore.InDrain}); err != nil {
 		return err
 	}
-	if err := s.wait(ctx, &waiter{settles: true, ready: func() bool { return s.out.Told.Drained }}); err != nil {
+	s.withdrawLoops()
+	if err := s.wait(ctx, &waiter{settles: true, ready: func() bool { return s.out.Told.Drained && !s.inLoop() }}); err != nil {
 		t := s.out.Told
 		return fmt.Errorf("work: drain: %d tasks run here and %d that were put here are open, %d of them wait for others: %w", t.Running, t.Open, t.Blocked, err)
 	}
@@ -758,12 +770,16 @@ func (s *Space) askAgain(now clocksync.Instant) {
 }
 
 func (s *Space) takeFrame(f *workcore.Frame) {
-	for f.Phase > s.phase && s.out.Told.Idle && s.err == nil { // Its phases are over: it was told so first.
+	for f.Phase > s.phase && s.out.Told.Idle && !s.inLoop() && s.err == nil { // Its phases are over: it was told so first.
 		if s.end(s.phase, false); s.logs != nil {
 			break // It looks into the log.
 		}
 	}
 	if s.err != nil {
+		return
+	}
+	if f.Loop != nil {
+		s.takeLoopFrame(f)
 		return
 	}
 	if err := s.step(&workcore.Input{Kind: workcore.InFrame, Frame: f}); err != nil {

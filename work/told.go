@@ -96,6 +96,7 @@ func (s *Space) tell(now clocksync.Instant) {
 // toldNow is what is to be told. The lock is held.
 func (s *Space) toldNow() workcore.Told {
 	t := s.out.Told
+	t.Idle = t.Idle && !s.inLoop()
 	if s.logs != nil && s.logs.unsure {
 		t.Idle = false
 	}

@@ -48,10 +48,11 @@ type Job struct {
 
 // Report is what the work has come to.
 type Report struct {
-	Took   time.Duration // of the work; 0: what Lead took
-	Bound  time.Duration // that no schedule on as many processes can beat
-	Result any           // for -json
-	Text   string        // the result and the baseline, for people
+	Took   time.Duration  // of the work; 0: what Lead took
+	Bound  time.Duration  // that no schedule on as many processes can beat
+	Result any            // for -json
+	Text   string         // the result and the baseline, for people
+	More   map[string]any // for -json, of a loop
 }
 
 // Crew is the processes of an example, as its first one sees them.

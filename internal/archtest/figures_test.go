@@ -22,7 +22,7 @@ import (
 // paid back by splitting and deleting: at first the limit on all lines was 59,000, and one package
 // had more than 5,000 lines.
 var limits = map[string]int{
-	"lines of code":                               92_600, // 13,000 of them are work distribution, 1,450 credentials
+	"lines of code":                               94_300, // 14,700 of them are work distribution, 1,450 credentials
 	"lines of code of the largest package":        6_476,
 	"lines of scgs":                               6952,
 	"lines of internal/synccore":                  7_815, // 17 more: why of the groups of a predicate
@@ -30,8 +30,9 @@ var limits = map[string]int{
 	"lines of cmd/pegasus":                        5_671, // 72 more: pegasus reload
 	"lines of predicates":                         5962,  // 132 more: causes of faults in expressions, arithmetic of durations
 	"lines of agent":                              6_121, // 236 more: the share and power of the section work, regions that are declared, a member that was replaced or leaves
+	"lines of internal/workcore":                  5_832, // the machine of a loop is to become a package of its own
 	"lines of another package":                    5000,
-	"packages of more than 5,000 lines":           6, // those six
+	"packages of more than 5,000 lines":           7, // those seven
 	"files of the package with most files":        48,
 	"fields of synccore.Core":                     79,
 	"methods of synccore.Core":                    230,
@@ -63,7 +64,7 @@ var limits = map[string]int{
 	"exported names of predicates":                 77,
 	"exported names of scgs":                       146,
 	"exported names of balance/span":               11,
-	"exported names of work":                       66, // 9 more: SpaceOf, Member, Over and Transport, Strategy, Active, Locals, Await, NearBy
+	"exported names of work":                       77, // 20 more: loops, SpaceOf, Member, Over and Transport, Strategy, Active, Locals, Await, NearBy
 	"exported names of synchronizer":               61,
 }
 

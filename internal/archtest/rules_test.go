@@ -53,7 +53,7 @@ var Imports = map[string][]string{
 	"internal/bus":         {},
 	"internal/bus/bustest": {"internal/bus", "embedded"},
 	"internal/nearest":     {},
-	"internal/workcore":    {"internal/workreport", "balance/local", "clocksync"},
+	"internal/workcore":    {"internal/workreport", "balance/local", "balance/span", "clocksync"},
 	"internal/workreport":  {},
 	"internal/worklog":     {},
 	"internal/pieces":      {"clocksync"},

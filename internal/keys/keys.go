@@ -43,9 +43,9 @@ type User struct {
 
 // group is the file of users.
 type group struct {
-	Tenant string `json:"tenant"`
-	Group  string `json:"group"`
-	Users  []User `json:"users"`
+	Tenant string `json:"tenant"` // of all users
+	Group  string `json:"group"`  // of all users
+	Users  []User `json:"users"`  // by name
 }
 
 // Init makes the directory with new keys, for the users of a group. A directory that has files is refused.

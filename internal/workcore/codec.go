@@ -9,11 +9,12 @@ import (
 )
 
 // The first byte of each encoded frame is the form of its layout. A frame with a task that has After or
-// Part has the form of tasks that wait, one about objects that of objects, and every other one the first form.
+// Part has the form of tasks that wait, one about objects that of objects, one of a loop that of loops, and every other one the first form.
 const (
 	formFirst   = 1
 	formWaits   = 2
 	formObjects = 3
+	formLoops   = 4
 )
 
 // MaxFrame is how many bytes an encoded frame has at most that fits into one message.
@@ -29,6 +30,7 @@ const (
 	partOffer
 	partPost
 	partPosted
+	partLoop
 )
 
 // Append appends the encoded frame to dst. The frame must have passed [Frame.Check]: what a member
@@ -51,6 +53,7 @@ type Reader struct {
 	holds   Holds
 	post    Post
 	posted  Posted
+	loop    LoopFrame
 	names   map[string]string
 }
 
@@ -63,8 +66,8 @@ func (r *Reader) Read(data []byte) (*Frame, error) {
 	if len(data) < 2 || len(data) > MaxWhole {
 		return nil, fmt.Errorf("frame: it has %d bytes: 2 to %d are allowed", len(data), MaxWhole)
 	}
-	if data[0] < formFirst || data[0] > formObjects {
-		return nil, fmt.Errorf("frame: it has the form %d, and this program reads %d to %d: let all members of the space run the same version", data[0], formFirst, formObjects)
+	if data[0] < formFirst || data[0] > formLoops {
+		return nil, fmt.Errorf("frame: it has the form %d, and this program reads %d to %d: let all members of the space run the same version", data[0], formFirst, formLoops)
 	}
 	f := &r.frame
 	*f = Frame{}
@@ -90,6 +93,9 @@ func (r *Reader) Read(data []byte) (*Frame, error) {
 	case partPosted:
 		r.posted = Posted{}
 		f.Posted = &r.posted
+	case partLoop:
+		r.loop = LoopFrame{}
+		f.Loop = &r.loop
 	default:
 		return nil, fmt.Errorf("frame: there is no part %d", data[1])
 	}
@@ -117,6 +123,8 @@ func emptied[T any](list []T) []T {
 func (f *Frame) form() byte {
 	of := func(t Task) bool { return t.For != "" || t.Object != nil }
 	switch {
+	case f.Loop != nil:
+		return formLoops
 	case f.Post != nil, f.Posted != nil, f.Demand != nil && len(f.Demand.Has) > 0, f.Holds != nil && f.Holds.Objects > 0,
 		f.Parcel != nil && slices.ContainsFunc(f.Parcel.Leases, func(p Parted) bool { return of(p.Lease.Task) }),
 		f.Step != nil && (f.Step.Record.Served > 0 || f.Step.Record.Pinned || slices.ContainsFunc(f.Step.Record.Children, of)):
@@ -144,6 +152,8 @@ func (f *Frame) part() byte {
 		return partPost
 	case f.Posted != nil:
 		return partPosted
+	case f.Loop != nil:
+		return partLoop
 	default:
 		return partHolds
 	}
@@ -216,7 +226,33 @@ func (c *coder) frame(f *Frame) {
 		c.text(&f.Posted.Account)
 		c.uint(&f.Posted.Number)
 		c.bool(&f.Posted.Gone)
+	case f.Loop != nil:
+		c.loop(f.Loop)
 	}
+}
+
+func (c *coder) loop(f *LoopFrame) {
+	c.name(&f.Name)
+	c.bool(&f.Home)
+	c.uint(&f.Version)
+	c.uint(&f.Heard)
+	c.bool(&f.Asks)
+	c.int(&f.Number)
+	list(c, &f.Spans, func(s *Span) {
+		c.int(&s.Low)
+		c.int(&s.High)
+	})
+	c.bool(&f.Close)
+	c.bool(&f.Ended)
+	c.text(&f.Error)
+	c.int(&f.Total)
+	c.int(&f.Done)
+	c.bool(&f.Gives)
+	c.bool(&f.Out)
+	c.float(&f.Speed)
+	c.bool(&f.Has)
+	c.name(&f.Result)
+	c.bytes(&f.Value)
 }
 
 func (c *coder) post(p *Post) {

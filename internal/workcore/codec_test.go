@@ -30,6 +30,9 @@ func frames() []workcore.Frame {
 		}}}},
 		{Verdict: &workcore.Verdict{ID: "a/1", On: 4, Failed: true, Try: 1, Outcome: workcore.Stale, Seq: 12}},
 		{Holds: &workcore.Holds{Number: 3, Settled: 2, Load: 1.5, Open: 10, List: []workcore.Held{{ID: "q", On: 1, Runs: true}, {ID: "p", Passed: true}}}},
+		{Loop: &workcore.LoopFrame{Name: "rows", Home: true, Version: 7, Heard: 6, Asks: true, Number: 3, Spans: []workcore.Span{{Low: 0, High: 5}, {Low: 9, High: 12}}, Close: true, Value: []byte("net")}},
+		{Loop: &workcore.LoopFrame{Name: "rows", Version: 1 << 60, Number: 3, Total: 12, Done: 4, Gives: true, Out: true, Speed: 2.5, Has: true, Result: "*main.Grad", Value: []byte{0, 255}}},
+		{Loop: &workcore.LoopFrame{Name: "rows", Home: true, Ended: true, Error: "why"}},
 	}
 	for i := range list {
 		list[i].From, list[i].To, list[i].Phase = workcore.Peer{Name: "a", Life: 1 << 63}, workcore.Peer{Name: "b", Life: 2}, 3
@@ -74,7 +77,7 @@ func TestRefusedFrames(t *testing.T) {
 	for text, data := range map[string][]byte{
 		"frame: it has 0 bytes: 2 to 41943040 are allowed":        nil,
 		"frame: it has 41943041 bytes: 2 to 41943040 are allowed": make([]byte, workcore.MaxWhole+1),
-		"frame: it has the form 9, and this program reads 1 to 3": append([]byte{9}, good[1:]...),
+		"frame: it has the form 9, and this program reads 1 to 4": append([]byte{9}, good[1:]...),
 		"frame: there is no part 0":                               {1, 0},
 		"frame: 1 bytes are left over":                            append(slices.Clip(good), 0),
 		"frame: it ends too early":                                good[:len(good)-1],
@@ -100,7 +103,11 @@ func TestLargestFrames(t *testing.T) {
 	if parcel.Check() != nil {
 		parcel.Parcel.Leases = parcel.Parcel.Leases[1:]
 	}
-	for _, f := range []workcore.Frame{holds, parcel} {
+	loop := workcore.Frame{From: peer, To: peer, Phase: 1<<64 - 1, Loop: &workcore.LoopFrame{Name: id, Version: 1<<64 - 1, Heard: 1<<64 - 1, Number: workcore.MaxRows, Error: strings.Repeat("e", workcore.MaxError), Result: strings.Repeat("t", workcore.MaxError), Value: make([]byte, workcore.MaxBody)}}
+	for i := range workcore.MaxSpans {
+		loop.Loop.Spans = append(loop.Loop.Spans, workcore.Span{Low: workcore.MaxRows - 2*i - 1, High: workcore.MaxRows - 2*i})
+	}
+	for _, f := range []workcore.Frame{holds, parcel, loop} {
 		if err := f.Check(); err != nil {
 			t.Fatal(err)
 		}

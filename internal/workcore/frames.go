@@ -33,13 +33,14 @@ type Frame struct {
 	From, To Peer   // two lives
 	Phase    uint64 // that the sender is in
 
-	Demand  *Demand  // asks for work
-	Parcel  *Parcel  // brings it, or refuses
-	Step    *Step    // a record
-	Verdict *Verdict // its answer
-	Holds   *Holds   // what the sender has
-	Post    *Post    // messages to an object
-	Posted  *Posted  // its answer
+	Demand  *Demand    // asks for work
+	Parcel  *Parcel    // brings it, or refuses
+	Step    *Step      // a record
+	Verdict *Verdict   // its answer
+	Holds   *Holds     // what the sender has
+	Post    *Post      // messages to an object
+	Posted  *Posted    // its answer
+	Loop    *LoopFrame // of an elastic loop
 }
 
 // Kept is the frame for one who keeps it beyond the next step: [Member] fills the same Verdict and Holds again.
@@ -118,6 +119,8 @@ func (f *Frame) Key() string {
 		return fmt.Sprint("object ", f.Phase, " ", f.Parcel.Leases[0].Lease.Task.ID)
 	case f.Post != nil && len(f.Post.Messages) > 0:
 		return fmt.Sprint("post ", f.Phase, " ", f.Post.For, " ", f.Post.Account, " ", f.Post.Messages[0].Number)
+	case f.Loop != nil:
+		return fmt.Sprint("loop ", f.Phase, " ", f.Loop.Name, " ", f.Loop.Home, " ", f.Loop.Version)
 	default:
 		return strconv.Itoa(int(f.part()))
 	}
@@ -173,6 +176,10 @@ func (f *Frame) Check() error {
 		if len(f.Posted.For) > MaxID || len(f.Posted.Account) > MaxName+24 {
 			err = fmt.Errorf("the answer of the object %.40q to %.40q", f.Posted.For, f.Posted.Account)
 		}
+	}
+	if f.Loop != nil {
+		parts++
+		err = f.Loop.check()
 	}
 	if err == nil && parts != 1 {
 		err = fmt.Errorf("it has %d parts instead of one", parts)

@@ -207,6 +207,7 @@ type Writer struct {
 	begins  bool   // the message under way is that one
 	ticket  uint64 // of the last append that is whole in the message under way, or before
 	ends    bool   // that message has the end of a phase
+	size    int    // bytes of entries of that message
 	left    int    // bytes of the first entry of pending whose beginning is in that message; 0: it has none
 }
 
@@ -266,9 +267,12 @@ func (w *Writer) Compose() (body []byte, on uint64) {
 			break
 		}
 	}
-	b.Entries = entries
+	b.Entries, w.size = entries, len(entries)
 	return b.Append(nil), w.last
 }
+
+// Bytes is how many bytes of entries the message under way has.
+func (w *Writer) Bytes() int { return w.size }
 
 // Took notes that the log has the message as the sequence. Ticket is that of the last append that it has whole. Messages
 // before the sequence trim are of a phase before the one that has just ended, and may go; 0: none.
