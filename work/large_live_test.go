@@ -114,3 +114,59 @@ func TestLarge(t *testing.T) {
 		})
 	}
 }
+
+// TestLargeCarry: a loop carries and reduces values of a megabyte.
+func TestLargeCarry(t *testing.T) {
+	t.Parallel()
+	g := newLive(t, live, 2)
+	list, _ := g.estateOf(func(string) []work.Option { return nil }, g.direct, "a", "b")
+	const words, rows, iterations = 1 << 17, 20, 3
+	type vector struct{ V []int64 }
+	add := func(a, b vector) vector {
+		for i := range a.V {
+			a.V[i] += b.V[i]
+		}
+		return a
+	}
+	run := func(s *work.Space, options ...work.LoopOption) (int64, error) {
+		sum := vector{make([]int64, words)}
+		for it, err := range work.Loop(s, "rows", rows, nil, options...).Iterations(limited(t)) {
+			if err != nil {
+				return 0, err
+			}
+			it.Carry(&sum)
+			part := vector{make([]int64, words)}
+			for range it.Mine() {
+				part.V[words-1]++
+			}
+			total, err := work.Reduce(limited(t), it, part, add)
+			if err != nil {
+				return 0, err
+			}
+			if sum = add(sum, total); it.Number == iterations {
+				break
+			}
+		}
+		return sum.V[words-1], nil
+	}
+	type end struct {
+		sum int64
+		err error
+	}
+	ends := make(chan end, 2)
+	for i, s := range list {
+		go func() {
+			var o []work.LoopOption
+			if i == 0 {
+				o = append(o, work.Home())
+			}
+			sum, err := run(s, o...)
+			ends <- end{sum, err}
+		}()
+	}
+	for range list {
+		if e := <-ends; e.err != nil || e.sum != rows*iterations {
+			t.Errorf("the sum is %d: %v", e.sum, e.err)
+		}
+	}
+}
