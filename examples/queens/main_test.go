@@ -11,7 +11,7 @@ func TestMain(m *testing.M) { testprogram.Main(m, main) }
 
 // TestQueens: the example gets all results, also if a process is killed, and refuses what makes no sense.
 func TestQueens(t *testing.T) {
-	for _, args := range [][]string{{"-json", "-n", "10"}, {"-json", "-n", "14", "-processes", "3", "-kill", "1"}} {
+	for _, args := range [][]string{{"-json", "-n", "10"}, {"-json", "-n", "15", "-processes", "3", "-kill", "1"}} {
 		out, err := testprogram.Command(t, args...).Output()
 		var got struct {
 			Result, Processes, Redone, Lost int64
