@@ -33,7 +33,7 @@ const pingInterval = 10 * time.Second
 // server for this machine only, on a random port.
 type Options struct {
 	// Host is the address to listen on; empty means [DefaultHost]. Anything but
-	// "localhost" or a loopback address needs Token or Username and Password.
+	// "localhost" or a loopback address needs Token, Operator, or Username and Password.
 	Host string
 	// Port is the TCP port; 0 picks a free one, see [Server.Port].
 	Port int
@@ -45,6 +45,11 @@ type Options struct {
 	// way to say it; setting both ways is refused. They travel in clear unless
 	// TLS is set.
 	Token, Username, Password string
+	// Operator is the JWT of an operator, whose Accounts have the users: each client then needs a credentials file of one. The first
+	// account is that of the clients; another is the system account that the operator names, which JetStream needs.
+	// It excludes Token, Username and Open. Connections of [Server.InProcessConn] need credentials too.
+	Operator string
+	Accounts []string // JWTs; see Operator
 	// Open lets any user of this machine connect. Without it, and without Token or Username, a server that listens
 	// asks for a key, which it makes at each start and notes for the programs of this user; see the
 	// package documentation.
@@ -110,10 +115,14 @@ func (o Options) validate() error {
 		return errors.New("embedded: both a token and a user are set; use one of them")
 	case (o.Username == "") != (o.Password == ""):
 		return errors.New("embedded: user and password belong together; set both or neither")
+	case (o.Operator == "") != (len(o.Accounts) == 0):
+		return errors.New("embedded: operator and accounts belong together; set both or neither")
+	case o.Operator != "" && (o.Open || o.Token != "" || o.Username != ""):
+		return errors.New("embedded: an operator is set, and a token, a user or open as well; leave one of them out")
 	case o.Open && (o.Token != "" || o.Username != ""):
 		return errors.New("embedded: open admits clients without credentials, and a token or a user is set; leave one of them out")
-	case !o.InProcess && !loopkey.IsLoopback(o.Host) && o.Token == "" && o.Username == "":
-		return fmt.Errorf("embedded: host %q can be reached from other machines and no credentials are set; set a token, or a user and a password, or listen on %s", o.Host, DefaultHost)
+	case !o.InProcess && !loopkey.IsLoopback(o.Host) && o.Token == "" && o.Username == "" && o.Operator == "":
+		return fmt.Errorf("embedded: host %q can be reached from other machines and no credentials are set; set an operator, a token, or a user and a password, or listen on %s", o.Host, DefaultHost)
 	}
 	return nil
 }

@@ -23,6 +23,8 @@ type Server struct {
 	port  int          // 0 where the server does not listen.
 	store *os.File     // The lock of the directory of JetStream, or nil.
 	key   *loopbackKey // Nil if clients need none.
+
+	operator string // The public key, or empty.
 }
 
 // Start runs a server and returns when clients can connect. It fails, with
@@ -51,6 +53,10 @@ func Start(opts Options) (*Server, error) {
 func (s *Server) start(opts *Options) (err error) {
 	so, log := opts.serverOptions(), newLogger(opts)
 	switch {
+	case opts.Operator != "":
+		if s.operator, err = addOperator(opts, so); err != nil {
+			return err
+		}
 	case opts.needsKey():
 		if s.key, err = newLoopbackKey(opts, so); err != nil {
 			return err

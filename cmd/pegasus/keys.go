@@ -9,8 +9,9 @@ import (
 	"github.com/gopegasus/pegasus/internal/roles"
 )
 
-const keysHelp = `keys is about who may speak where on a NATS server.
-Its subcommand prints the subjects that a user needs, and no others.`
+const keysHelp = `keys keeps the users of a NATS server: a directory of keys, and a credentials file for
+each user that permits the subjects of its role and no others. docs/security.md shows
+how to set up a group on several hosts.`
 
 const permissionsHelp = `permissions prints the subjects that a user of a NATS server needs for a role:
 member, node, synchronizer, viewer (status, why and watch) or operator (set and
@@ -30,12 +31,12 @@ const permissionsExample = `  pegasus keys permissions synchronizer gsync --grou
 func newKeys() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keys",
-		Short: "Tell who may speak where on a NATS server",
+		Short: "Make and revoke the keys of a group",
 		Long:  keysHelp,
 		Args:  noArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return fail(cmd.Help()) },
 	}
-	cmd.AddCommand(newPermissions())
+	cmd.AddCommand(newKeysInit(), newKeysAdd(), newKeysRevoke(), newKeysList(), newPermissions())
 	return cmd
 }
 

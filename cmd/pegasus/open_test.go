@@ -89,7 +89,7 @@ func TestOpenRefused(t *testing.T) {
 		}
 	}
 	code, _, stderr := execute(t, "run", goodConfig, "--open", "--listen", "0.0.0.0:0")
-	if want := "--listen 0.0.0.0:0: other machines can reach it, so it needs --user NAME and --password-file FILE; or listen on 127.0.0.1"; code != exitUsage || !strings.Contains(stderr, want) {
+	if want := "--listen 0.0.0.0:0: other machines can reach it, so it needs --keys DIR, or --user NAME and --password-file FILE; or listen on 127.0.0.1"; code != exitUsage || !strings.Contains(stderr, want) {
 		t.Errorf("exit %d, %s", code, stderr)
 	}
 	t.Setenv("XDG_RUNTIME_DIR", password)

@@ -17,7 +17,7 @@ their processors, and tells what happens until the program has ended. Where the
 file declares no synchronizer, the group is "processors".
 
 Without --nats it starts a NATS server inside this process, as "pegasus run" does.
-Two runs share one server under different tenants.
+Two runs share one server under different tenants. --keys DIR secures it likewise.
 
 --journal DIR records what the run is told, each thing before anything is done
 that rests on it. --resume FILE goes on from such a record after the process was
@@ -95,6 +95,9 @@ func (f *programFlags) run(cmd *cobra.Command, path string, cfg *synchronizer.Co
 		return err
 	}
 	if err := f.together(where); err != nil {
+		return err
+	}
+	if err := where.keys.check(f.tenant, cfg.Levels()[:1]); err != nil {
 		return err
 	}
 	told := newFeed(cmd.OutOrStdout(), rendering(f.json))

@@ -27,8 +27,13 @@ Without --nats, NATS_URL and the URL of a --context it starts a NATS server insi
 this process, on 127.0.0.1, at a random free port. Programs of this user connect
 without further settings, by a key in a file that only this user can read; --open lets
 any user of this machine connect. --listen chooses the address; one
-that other machines can reach is refused without --user and --password-file. The
-password and all messages travel in clear.
+that other machines can reach is refused without --keys, or --user and --password-file.
+The password and all messages travel in clear unless --keys has TLS.
+
+--keys DIR has that server admit the users of a directory that "pegasus keys init" has
+made, each with the subjects of its role, and over TLS if DIR has a certificate. Each
+synchronizer connects with DIR/SYNCHRONIZER.creds. SIGHUP reads DIR again, so that a
+revoked user is cut off.
 
 --jetstream DIR gives the server inside this process JetStream, whose streams are kept
 in a directory and are there again in the next run with it.
@@ -63,6 +68,7 @@ const runExample = `  pegasus run pegasus.yaml
   pegasus run pegasus.yaml --listen 127.0.0.1:4222 --members 5
   pegasus run pegasus.yaml --nats nats://nats.example:4222 --tenant blue
   pegasus run pegasus.yaml --listen 0.0.0.0:4222 --user team --password-file secret.txt
+  pegasus run pegasus.yaml --listen 0.0.0.0:4222 --keys keys
   pegasus run pegasus.yaml --journal journals
   pegasus run pegasus.yaml --json | jq 'select(.event == "fired")'`
 
@@ -72,6 +78,7 @@ type runFlags struct {
 
 	listen        string
 	open          bool
+	keys          string      // the directory; empty: none
 	jetstream     *pflag.Flag // nil: the command has none
 	name, tenant  string
 	timeline      string
@@ -123,6 +130,7 @@ func (f *runFlags) add(cmd *cobra.Command, tenant, journal, limit, verbose strin
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", "", "`HOST:PORT` for the server inside this process (default 127.0.0.1 and a free port)")
 	flags.BoolVar(&f.open, "open", false, "let any user of this machine connect to the server inside this process (default only programs of this user)")
+	flags.StringVar(&f.keys, "keys", "", "`DIR` with the users of the server inside this process, as pegasus keys makes it (default none)")
 	flags.StringVar(&f.tenant, "tenant", "default", "`NAME` that keeps runs on one server apart; "+tenant)
 	flags.StringVar(&f.journal, "journal", "", journal)
 	flags.StringVar(&f.resume, "resume", "", "go on from the journal `FILE` of the last run of the same synchronizer or program")
@@ -162,6 +170,9 @@ func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Write
 	}
 	if f.resume != "" && len(levels) != 1 {
 		return fmt.Errorf("--resume goes on with one synchronizer, and %s has %d to run: choose it with --name", file, len(levels))
+	}
+	if err := where.keys.check(f.tenant, levels); err != nil {
+		return err
 	}
 	operators, err := observeAt(f.http)
 	if err != nil {

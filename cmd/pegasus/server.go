@@ -48,10 +48,19 @@ type address struct {
 
 	options []nats.Option
 	own     bool // it runs in this process, or in that of a run
+	keys    *keyring
 }
 
 // shown is the URL without credentials.
 func (a *address) shown() string { return connect.WithoutUser(a.URL) }
+
+// as is the server with the credentials of a synchronizer.
+func (a *address) as(synchronizer string) (address, error) {
+	if a.keys == nil {
+		return *a, nil
+	}
+	return a.keys.as(synchronizer)
+}
 
 // secured reports whether members put a user into the URL.
 func (a *address) secured() bool { return a.UsesUser() }
@@ -104,8 +113,11 @@ func (f *runFlags) server(stderr io.Writer) (s *server, err error) {
 	if f.open && (f.URL != "" || f.User != "") {
 		return nil, errors.New("--open lets any user of this machine connect to a server inside this process: leave out --nats, --user and --password-file, or --open")
 	}
+	if f.keys != "" && (f.URL != "" || f.User != "" || f.open) {
+		return nil, errors.New("--keys has the users of a server inside this process: leave out --nats, --user, --password-file and --open, or --keys")
+	}
 	environment := connect.FromEnv()
-	if f.listen == "" && !f.streams() && !f.open {
+	if f.listen == "" && !f.streams() && !f.open && f.keys == "" {
 		at, err := f.find(environment, stderr)
 		if err != nil || at.URL != "" {
 			return &server{address: at}, err
@@ -113,7 +125,7 @@ func (f *runFlags) server(stderr io.Writer) (s *server, err error) {
 	} else if environment.URL != "" {
 		defer func() {
 			if err == nil {
-				_, _ = fmt.Fprintln(stderr, "pegasus: NATS_URL is not used: --listen, --jetstream and --open start a server inside this process; leave them out to use that of NATS_URL")
+				_, _ = fmt.Fprintln(stderr, "pegasus: NATS_URL is not used: --listen, --jetstream, --open and --keys start a server inside this process; leave them out to use that of NATS_URL")
 			}
 		}()
 	}
@@ -144,14 +156,20 @@ func (f *runFlags) here() (*server, error) {
 	if s.embedded.Username, s.embedded.Password, err = f.identity(); err != nil {
 		return nil, err
 	}
+	if f.keys != "" {
+		if s.keys, err = openKeyring(f.keys); err != nil {
+			return nil, fail(err)
+		}
+		s.keys.secure(&s.embedded)
+	}
 	if f.listen == "" {
 		return s, nil
 	}
 	if s.embedded.Host, s.embedded.Port, err = splitAddress("listen", f.listen, "127.0.0.1:4222"); err != nil {
 		return nil, err
 	}
-	if !loopkey.IsLoopback(s.embedded.Host) && f.User == "" {
-		return nil, fmt.Errorf("--listen %s: other machines can reach it, so it needs --user NAME and --password-file FILE; or listen on 127.0.0.1", f.listen)
+	if !loopkey.IsLoopback(s.embedded.Host) && f.User == "" && f.keys == "" {
+		return nil, fmt.Errorf("--listen %s: other machines can reach it, so it needs --keys DIR, or --user NAME and --password-file FILE; or listen on 127.0.0.1", f.listen)
 	}
 	return s, nil
 }
@@ -185,6 +203,12 @@ func (s *server) start(f *feed) (address, func(), error) {
 	here, err := embedded.Start(s.embedded)
 	if err != nil {
 		return address{}, nil, err
+	}
+	if s.keys != nil {
+		s.keys.server, s.keys.url = here, here.URL()
+		a := address{own: true, keys: s.keys}
+		a.URL = here.URL()
+		return a, here.Close, nil
 	}
 	a := address{own: true}
 	a.Server, err = connect.Settings{URL: here.URL(), User: s.embedded.Username, Password: s.embedded.Password}.Resolve(connect.Settings{})

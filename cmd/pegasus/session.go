@@ -43,6 +43,7 @@ func (s *session) run(ctx context.Context, stderr io.Writer) error {
 	if err == nil {
 		defer s.note(stderr)()
 		s.feed.begin(s.ready(s.levels, s.flags.standby))
+		s.url.keys.announce(s.feed, s.levels)
 		err = s.wait(ctx, stderr, hangups)
 	}
 	return errors.Join(err, s.close(ctx))
@@ -60,7 +61,7 @@ func (s *session) ready(levels []synchronizer.Level, standby bool) show.Ready {
 // called. Without it they need --nats.
 func (s *session) note(stderr io.Writer) func() {
 	forget, err := noteRun(&localRun{
-		URL: s.url.shown(), Tenant: s.flags.tenant, Own: s.url.own, Secured: s.url.own && s.url.secured(),
+		URL: s.url.shown(), Tenant: s.flags.tenant, Own: s.url.own && s.url.keys == nil, Secured: s.url.own && s.url.secured(),
 		PID: os.Getpid(), Started: time.Now().UTC(),
 	})
 	if err != nil {
@@ -86,10 +87,14 @@ func (s *session) start(ctx context.Context, stderr io.Writer) error {
 		if err := s.journals.add(&opt); err != nil {
 			return err
 		}
-		opt.NATS = s.url.options
-		one, err := synchronizer.Start(ctx, s.url.URL, s.cfg, opt)
+		at, err := s.url.as(level.Name)
 		if err != nil {
-			return s.url.Explain(err)
+			return err
+		}
+		opt.NATS = at.options
+		one, err := synchronizer.Start(ctx, at.URL, s.cfg, opt)
+		if err != nil {
+			return at.Explain(err)
 		}
 		s.running = append(s.running, one)
 	}
@@ -107,8 +112,12 @@ func (s *session) wait(ctx context.Context, stderr io.Writer, hangups <-chan os.
 			ended <- one.Err()
 		}()
 	}
+	days := time.NewTicker(expiryEvery)
+	defer days.Stop()
 	for {
 		select {
+		case now := <-days.C:
+			s.url.keys.warnings(s.feed, now)
 		case <-ctx.Done():
 			if s.program != "" {
 				return s.leave()
@@ -119,6 +128,7 @@ func (s *session) wait(ctx context.Context, stderr io.Writer, hangups <-chan os.
 		case err := <-ended:
 			return err
 		case <-hangups:
+			s.url.keys.reread(s.feed)
 			s.reload(stderr) //nolint:contextcheck // A reload bounds its own waits.
 		}
 	}

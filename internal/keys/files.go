@@ -8,10 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nkeys"
-
-	"github.com/gopegasus/pegasus/internal/roles"
 )
 
 // checkDir refuses a directory that other users can open.
@@ -72,75 +69,4 @@ func load(dir string) (*group, error) {
 		return nil, fmt.Errorf("keys: file %s: restore it from a copy: %w", file, err)
 	}
 	return g, nil
-}
-
-// save writes the list of users, and the configuration of the server that follows from it.
-func save(dir string, g *group) error {
-	conf, err := serverConf(dir, g)
-	if err != nil {
-		return err
-	}
-	text, err := json.MarshalIndent(g, "", "  ")
-	if err != nil {
-		return fmt.Errorf("keys: %w", err)
-	}
-	return errors.Join(write(dir, usersFile, append(text, '\n')), write(dir, serverFile, conf))
-}
-
-// serverConf is the configuration of a nats-server that trusts the operator and knows the account.
-func serverConf(dir string, g *group) ([]byte, error) {
-	operator, err := readPair(dir, operatorFile)
-	if err != nil {
-		return nil, err
-	}
-	account, err := readPair(dir, accountFile)
-	if err != nil {
-		return nil, err
-	}
-	operatorID, err := operator.PublicKey()
-	if err != nil {
-		return nil, fmt.Errorf("keys: file %s: %w", operatorFile, err)
-	}
-	accountID, err := account.PublicKey()
-	if err != nil {
-		return nil, fmt.Errorf("keys: file %s: %w", accountFile, err)
-	}
-	trusted := jwt.NewOperatorClaims(operatorID)
-	trusted.Name = "pegasus"
-	trust, err := trusted.Encode(operator)
-	if err != nil {
-		return nil, fmt.Errorf("keys: operator: %w", err)
-	}
-	claims := jwt.NewAccountClaims(accountID)
-	claims.Name = g.Tenant + "-" + g.Group
-	for _, name := range roles.Names() {
-		role := roles.Role(name)
-		pair, err := readPair(dir, roleFile(role))
-		if err != nil {
-			return nil, err
-		}
-		scope := jwt.NewUserScope()
-		if scope.Key, err = pair.PublicKey(); err != nil {
-			return nil, fmt.Errorf("keys: file %s: %w", roleFile(role), err)
-		}
-		p, err := roles.Template(role, g.Tenant, g.Group)
-		if err != nil {
-			return nil, fmt.Errorf("keys: %w", err)
-		}
-		scope.Role = name
-		scope.Template.Pub.Allow, scope.Template.Sub.Allow = p.Publish, p.Subscribe
-		claims.SigningKeys.AddScopedSigner(scope)
-	}
-	for _, u := range g.Users {
-		for _, public := range u.Public {
-			if !u.Revoked.IsZero() {
-				claims.RevokeAt(public, u.Revoked)
-			}
-		}
-	}
-	token, err := claims.Encode(operator)
-	if err != nil {
-		return nil, fmt.Errorf("keys: account: %w", err)
-	}
-	return fmt.Appendf(nil, "max_control_line: 65536\nmax_connections: 16384\noperator: %s\nresolver: MEMORY\nresolver_preload: {\n  %s: %s\n}\n", trust, accountID, token), nil
 }

@@ -23,9 +23,12 @@ import (
 const (
 	operatorFile = "operator.nk"
 	accountFile  = "account.nk"
+	systemFile   = "system.nk"
 	usersFile    = "users.json"
 	serverFile   = "server.conf"
 )
+
+const credsSuffix = ".creds"
 
 // expiresSoon is how long before its end a credential is reported.
 const expiresSoon = 14 * 24 * time.Hour
@@ -48,11 +51,17 @@ type group struct {
 	Users  []User `json:"users"`
 }
 
-// Init makes the directory with new keys, for the users of a group. A directory that has files is refused.
-func Init(dir, tenant, name string) error {
+// Init makes the directory with new keys, for the users of a group. A directory that has files is refused. With hosts it makes
+// the certificate of a server too, which clients reach by these names or addresses.
+func Init(dir, tenant, name string, hosts []string, now time.Time) error {
 	for _, role := range roles.Names() {
 		if _, err := roles.Template(roles.Role(role), tenant, name); err != nil {
 			return fmt.Errorf("keys: %w", err)
+		}
+	}
+	for _, host := range hosts {
+		if err := checkHost(host); err != nil {
+			return err
 		}
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -67,7 +76,7 @@ func Init(dir, tenant, name string) error {
 	case len(files) > 0:
 		return fmt.Errorf("keys: directory %s: it is not empty: give a new one, as keys are not replaced", dir)
 	}
-	pairs := map[string]func() (nkeys.KeyPair, error){operatorFile: nkeys.CreateOperator, accountFile: nkeys.CreateAccount}
+	pairs := map[string]func() (nkeys.KeyPair, error){operatorFile: nkeys.CreateOperator, accountFile: nkeys.CreateAccount, systemFile: nkeys.CreateAccount}
 	for _, role := range roles.Names() {
 		pairs[roleFile(roles.Role(role))] = nkeys.CreateAccount
 	}
@@ -85,19 +94,29 @@ func Init(dir, tenant, name string) error {
 		}
 		pair.Wipe()
 	}
+	if len(hosts) > 0 {
+		if err := writeCertificates(dir, hosts, now); err != nil {
+			return err
+		}
+	}
 	return save(dir, &group{Tenant: tenant, Group: name})
 }
 
 func roleFile(role roles.Role) string { return "role-" + string(role) + ".nk" }
 
 // Add writes the credentials file of a user, and returns its path. A user that exists is renewed: it has a new key, and
-// the old one stays valid until it expires or the user is revoked. A lifetime of 0 is without end.
+// the old one stays valid until it expires or the user is revoked. A lifetime of 0 is without end, or that of the key before.
+// A user that is renewed keeps its members, processors, other groups and stream if none of them is given.
 func Add(dir string, u roles.User, lifetime time.Duration, now time.Time) (file string, err error) {
 	g, err := load(dir)
 	if err != nil {
 		return "", err
 	}
 	u.Tenant, u.Group = g.Tenant, g.Group
+	i := slices.IndexFunc(g.Users, func(o User) bool { return o.Name == u.Name })
+	if i >= 0 && g.Users[i].Role == u.Role && len(u.Members) == 0 && u.Processors == 0 && len(u.Others) == 0 && u.Stream == "" {
+		g.Users[i].fill(&u)
+	}
 	if _, err := u.Permissions(); err != nil { // It checks the names.
 		return "", fmt.Errorf("keys: %w", err)
 	}
@@ -117,7 +136,6 @@ func Add(dir string, u roles.User, lifetime time.Duration, now time.Time) (file 
 		return "", fmt.Errorf("keys: %w", err)
 	}
 	defer pair.Wipe()
-	i := slices.IndexFunc(g.Users, func(o User) bool { return o.Name == u.Name })
 	if i < 0 {
 		i, g.Users = len(g.Users), append(g.Users, User{Name: u.Name, Role: u.Role})
 	}
@@ -131,6 +149,9 @@ func Add(dir string, u roles.User, lifetime time.Duration, now time.Time) (file 
 	public, err := pair.PublicKey()
 	if err != nil {
 		return "", fmt.Errorf("keys: %w", err)
+	}
+	if lifetime == 0 && !o.Expires.IsZero() {
+		lifetime = o.Expires.Sub(o.Issued)
 	}
 	o.Public, o.Tags, o.Issued, o.Expires = append(o.Public, public), tags(&u), now, time.Time{}
 	claims := jwt.NewUserClaims(public)
@@ -159,7 +180,7 @@ func Add(dir string, u roles.User, lifetime time.Duration, now time.Time) (file 
 	if err := save(dir, g); err != nil {
 		return "", err
 	}
-	return filepath.Join(dir, u.Name+".creds"), write(dir, u.Name+".creds", creds)
+	return filepath.Join(dir, u.Name+credsSuffix), write(dir, u.Name+credsSuffix, creds)
 }
 
 // tags are what the templates of the role have of a user.
@@ -184,7 +205,26 @@ func tags(u *roles.User) (list jwt.TagList) {
 		}
 	case roles.Viewer, roles.Operator:
 	}
+	if u.Stream != "" {
+		list = append(list, "stream:"+u.Stream)
+	}
 	return list
+}
+
+// fill sets the fields of a user that the tags came from.
+func (o *User) fill(u *roles.User) {
+	for _, tag := range o.Tags {
+		switch key, value, _ := strings.Cut(tag, ":"); key {
+		case "member", "node":
+			u.Members = append(u.Members, value)
+		case "processor":
+			u.Processors++
+		case "other":
+			u.Others = append(u.Others, value)
+		case "stream":
+			u.Stream = value
+		}
+	}
 }
 
 // Revoke has the server refuse all keys of a user, once it has read its configuration again. The credentials file is removed.
@@ -205,13 +245,14 @@ func Revoke(dir, name string, now time.Time) error {
 	if err := save(dir, g); err != nil {
 		return err
 	}
-	if err := os.Remove(filepath.Join(dir, name+".creds")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(filepath.Join(dir, name+credsSuffix)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("keys: user %q: %w", name, err)
 	}
 	return nil
 }
 
-// List returns the users, and a warning for each whose credential has expired or does so within 14 days.
+// List returns the users, and a warning for each whose credential has expired or does so within 14 days. So does the certificate of
+// the server.
 func List(dir string, now time.Time) (users []User, warnings []string, err error) {
 	g, err := load(dir)
 	if err != nil {
@@ -227,5 +268,30 @@ func List(dir string, now time.Time) (users []User, warnings []string, err error
 			warnings = append(warnings, fmt.Sprintf("user %q: its credential expires at %s: add it again before", u.Name, u.Expires.UTC().Format(time.RFC3339)))
 		}
 	}
+	certificate, err := readCertificate(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	if certificate != nil && certificate.Leaf.NotAfter.Sub(now) <= expiresSoon {
+		warnings = append(warnings, fmt.Sprintf("the certificate %s ends at %s: make a new directory, or replace it", filepath.Join(dir, certFile), certificate.Leaf.NotAfter.UTC().Format(time.RFC3339)))
+	}
 	return g.Users, warnings, nil
+}
+
+// Credential is the file for a synchronizer of this name, that is in the directory.
+func Credential(dir, synchronizer string) (file string, err error) {
+	g, err := load(dir)
+	if err != nil {
+		return "", err
+	}
+	i := slices.IndexFunc(g.Users, func(u User) bool { return u.Name == synchronizer })
+	switch {
+	case i < 0:
+		return "", fmt.Errorf("keys: directory %s: it has no credential for the synchronizer %s: run pegasus keys add %[1]s synchronizer %[2]s", dir, synchronizer)
+	case g.Users[i].Role != roles.Synchronizer:
+		return "", fmt.Errorf("keys: user %q has the role %s, and a synchronizer is called so: give one of them another name", synchronizer, g.Users[i].Role)
+	case !g.Users[i].Revoked.IsZero():
+		return "", fmt.Errorf("keys: user %q was revoked, and a synchronizer is called so: give the synchronizer another name, and add that", synchronizer)
+	}
+	return filepath.Join(dir, synchronizer+credsSuffix), nil
 }

@@ -30,7 +30,7 @@ func check(t *testing.T, err error) {
 func made(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "keys")
-	check(t, keys.Init(dir, "default", "g"))
+	check(t, keys.Init(dir, "default", "g", nil, time.Now()))
 	return dir
 }
 
@@ -65,14 +65,12 @@ func serve(t *testing.T, dir string) *server.Server {
 // reload has the server take the account from the directory again.
 func reload(t *testing.T, s *server.Server, dir string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, "server.conf"))
+	from, err := keys.ReadServer(dir)
 	check(t, err)
-	_, preload, _ := strings.Cut(string(text), "resolver_preload: {\n  ")
-	id, token, _ := strings.Cut(strings.TrimSuffix(preload, "\n}\n"), ": ")
-	claims, err := jwt.DecodeAccountClaims(token)
+	claims, err := jwt.DecodeAccountClaims(from.Account)
 	check(t, err)
-	check(t, s.AccountResolver().Store(id, token))
-	account, err := s.LookupAccount(id)
+	check(t, s.AccountResolver().Store(claims.Subject, from.Account))
+	account, err := s.LookupAccount(claims.Subject)
 	check(t, err)
 	s.UpdateAccountClaims(account, claims)
 }
@@ -256,7 +254,7 @@ func TestDirectory(t *testing.T) {
 		}
 	}
 	want := "keys: directory " + dir + ": it is not empty: give a new one, as keys are not replaced"
-	if err := keys.Init(dir, "default", "g"); err == nil || err.Error() != want {
+	if err := keys.Init(dir, "default", "g", nil, time.Now()); err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
 	check(t, os.WriteFile(filepath.Join(dir, "role-viewer.nk"), []byte("SU"), 0o600))
@@ -269,7 +267,7 @@ func TestDirectory(t *testing.T) {
 	if _, _, err := keys.List(dir, time.Now()); err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
-	if err := keys.Init(filepath.Join(t.TempDir(), "k"), "de.fault", "g"); err == nil || !strings.HasPrefix(err.Error(), "keys: tenant ") {
+	if err := keys.Init(filepath.Join(t.TempDir(), "k"), "de.fault", "g", nil, time.Now()); err == nil || !strings.HasPrefix(err.Error(), "keys: tenant ") {
 		t.Error(err)
 	}
 }

@@ -129,6 +129,10 @@ func TestStream(t *testing.T) {
 		`role "viewer": a stream belongs to the roles member and operator: leave it out`: {Role: roles.Viewer, Stream: "s"},
 		`stream "a.>": the name of a stream has 1 to 255 bytes and none of`:              {Role: roles.Member, Stream: "a.>"},
 		`stream "*": the name of a stream has 1 to 255 bytes and none of`:                {Role: roles.Operator, Stream: "*"},
+		`stream "pegasus": the subjects of this stream belong to Pegasus or the server`:  {Role: roles.Member, Stream: "pegasus"},
+		`stream "$JS": the subjects of this stream belong to Pegasus or the server`:      {Role: roles.Member, Stream: "$JS"},
+		`stream "_INBOX": the subjects of this stream belong to Pegasus or the server`:   {Role: roles.Operator, Stream: "_INBOX"},
+		`stream "{{name()}}": the subjects of this stream belong to Pegasus or the`:      {Role: roles.Operator, Stream: "{{name()}}"},
 		`stream "a\"": the name of a stream has 1 to 255 bytes and none of`:              {Role: roles.Member, Stream: `a"`},
 	} {
 		u.Name, u.Tenant, u.Group = "w1", "default", "g"
@@ -148,6 +152,8 @@ func TestTemplate(t *testing.T) {
 		{Role: roles.Synchronizer, Name: "gsync", Others: []string{"h", "i"}},
 		{Role: roles.Viewer, Name: "vic"},
 		{Role: roles.Operator, Name: "op"},
+		{Role: roles.Member, Name: "w1", Stream: "pegasus+default+g"},
+		{Role: roles.Operator, Name: "op", Stream: "s"},
 	} {
 		u.Tenant, u.Group = "default", "g"
 		want, err := u.Permissions()
@@ -162,7 +168,10 @@ func TestTemplate(t *testing.T) {
 		if len(members) == 0 {
 			members = []string{u.Name}
 		}
-		tags := map[string][]string{"{{name()}}": {u.Name}, "{{tag(other)}}": u.Others, "{{tag(member)}}": members, "{{tag(node)}}": members[:1]}
+		tags := map[string][]string{"{{name()}}": {u.Name}, "{{tag(other)}}": u.Others, "{{tag(member)}}": members, "{{tag(node)}}": members[:1], "{{tag(stream)}}": nil}
+		if u.Stream != "" {
+			tags["{{tag(stream)}}"] = []string{u.Stream}
+		}
 		for i := range u.Processors {
 			tags["{{tag(processor)}}"] = append(tags["{{tag(processor)}}"], members[0]+"-"+strconv.Itoa(i))
 		}

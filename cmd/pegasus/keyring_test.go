@@ -1,0 +1,179 @@
+//go:build unix
+
+package main
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/gopegasus/pegasus/agent"
+	"github.com/gopegasus/pegasus/connect"
+	"github.com/gopegasus/pegasus/internal/testwait"
+)
+
+// recorded is a log that is read while it is written.
+type recorded struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (r *recorded) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.text.Write(p)
+}
+
+func (r *recorded) has(text string) func() bool {
+	return func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return strings.Contains(r.text.String(), text)
+	}
+}
+
+// keyed are the options of a user of a directory.
+func keyed(t *testing.T, dir, url, user string) []nats.Option {
+	t.Helper()
+	s := connect.Settings{URL: url, Creds: filepath.Join(dir, user+".creds")}
+	if _, err := os.Stat(filepath.Join(dir, "ca.pem")); err == nil {
+		s.CA = filepath.Join(dir, "ca.pem")
+	}
+	server, err := s.Resolve(connect.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	options, err := server.Options()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return options
+}
+
+// joined is a member with the credentials of a user.
+func joined(t *testing.T, dir, url, user, member string) (*agent.Member, *recorded) {
+	t.Helper()
+	log := &recorded{}
+	m, err := agent.Join(t.Context(), url, agent.Config{Group: "workers", Name: member, Logger: slog.New(slog.NewTextHandler(log, nil))}, agent.WithNATS(keyed(t, dir, url, user)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Close() })
+	if err := m.Set(state{"search", 0.25}); err != nil {
+		t.Fatal(err)
+	}
+	return m, log
+}
+
+func sendHangup(t *testing.T) {
+	t.Helper()
+	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRunWithKeys: a run at another address over TLS admits the users of a directory, each for its role. A file that
+// is renewed brings its member back in the same epoch when the old key expires. A revoked user is cut off, and a broken
+// directory changes nothing.
+func TestRunWithKeys(t *testing.T) {
+	own(t)
+	dir := keysOf(t, "--tls --host 127.0.0.2", "synchronizer gsync", "member w1 --expires 4s", "member w2", "viewer vic", "operator op")
+	p := launch(t, "run", goodConfig, "--keys", dir, "--listen", "127.0.0.2:0")
+	url := p.line("nats://127.0.0.2:")
+	p.line("gsync: connected with " + filepath.Join(dir, "gsync.creds"))
+	p.line("NATS_CREDS=FILE, of pegasus keys add "+dir, "NATS_CA="+filepath.Join(dir, "ca.pem"))
+	p.line(`user "w1": its credential expires at `)
+
+	m1, log1 := joined(t, dir, url, "w1", "w1")
+	_, log2 := joined(t, dir, url, "w2", "w2")
+	succeedLike(t, "keys add "+dir+" member w1 --expires 1h")
+	as := func(user string) string {
+		return " --nats " + url + " --creds " + filepath.Join(dir, user+".creds") + " --tlsca " + filepath.Join(dir, "ca.pem")
+	}
+	until(t, "status"+as("vic"), "gsync: epoch 1;", "w1", "w2")
+	testwait.Until(t, "the end of the first key of w1", log1.has("the server is back"))
+	if err := m1.Set(state{"idle", 0.25}); err != nil {
+		t.Fatal(err)
+	}
+	out := until(t, "status"+as("op"), "gsync: epoch 1;", "phase=idle", "phase=search")
+	if strings.Contains(out, "ready") || log2.has("the server is away")() {
+		t.Errorf("there is a gap:\n%s", out)
+	}
+
+	succeedLike(t, "keys revoke "+dir+" w2")
+	list := filepath.Join(dir, "users.json")
+	good, err := os.ReadFile(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := func(text []byte) {
+		if err := os.WriteFile(list, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		sendHangup(t)
+	}
+	broken([]byte("{"))
+	p.line("keys: file "+list+": restore it from a copy: ", "; the server keeps the keys it has")
+	until(t, "status"+as("op"), "gsync: epoch 1;")
+	if log2.has("the server is away")() {
+		t.Error("a broken directory has cut a member off")
+	}
+	broken(good)
+	p.line("keys: " + dir + " was read again")
+	testwait.Until(t, "the end of w2", log2.has("the server is away"))
+	until(t, "status"+as("op"), "gsync: epoch 1;", "w1")
+	if text := strings.Join(p.seen, "\n"); strings.Contains(text, "lost member w1") || strings.Contains(text, "epoch 2") {
+		t.Errorf("the run tells:\n%s", text)
+	}
+	for _, file := range []string{"server.pem", "role-member.nk"} {
+		text, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, dir, file, "")
+		sendHangup(t)
+		p.line("keys: ", file, "; the server keeps the keys it has")
+		writeFile(t, dir, file, string(text))
+	}
+	if code, _, stderr := execute(t, strings.Fields("status --nats "+url+" --creds "+filepath.Join(dir, "op.creds"))...); code != exitFailure || !strings.Contains(stderr, "give the certificate of the authority with --tlsca or NATS_CA") {
+		t.Errorf("without the authority: exit %d, %s", code, stderr)
+	}
+	if code, _, stderr := execute(t, strings.Fields("status --nats "+url+" --tlsca "+filepath.Join(dir, "ca.pem"))...); code != exitFailure || !strings.Contains(stderr, "none was given") {
+		t.Errorf("without a credential: exit %d, %s", code, stderr)
+	}
+	p.stop()
+}
+
+// succeedLike runs a command whose output does not matter.
+func succeedLike(t *testing.T, args string) {
+	t.Helper()
+	if code, stdout, stderr := execute(t, strings.Fields(args)...); code != exitOK || stderr != "" {
+		t.Errorf("pegasus %s: exit %d, %s%s", args, code, stderr, stdout)
+	}
+}
+
+// TestRunRefusesKeys that are not for it.
+func TestRunRefusesKeys(t *testing.T) {
+	own(t)
+	dir := keysOf(t, "", "viewer gsync")
+	other := filepath.Join(t.TempDir(), "other")
+	succeedLike(t, "keys init "+other+" --group others --tenant blue")
+	empty := keysOf(t, "")
+	for args, want := range map[string]string{
+		"--keys " + empty:                    "keys: directory " + empty + ": it has no credential for the synchronizer gsync: run pegasus keys add " + empty + " synchronizer gsync",
+		"--keys " + dir:                      `keys: user "gsync" has the role viewer, and a synchronizer is called so: give one of them another name`,
+		"--keys " + other:                    "--keys " + other + " is for tenant blue, and this run has tenant default: give --tenant blue",
+		"--keys " + other + " --tenant blue": "--keys " + other + " is for group others, and synchronizer gsync has group workers: choose another with --name, or use a server elsewhere",
+		"--keys " + dir + " --creds a":       "the server inside this process takes --user and --password-file alone: give the other credentials together with --nats",
+	} {
+		if code, stdout, stderr := execute(t, append([]string{"run", goodConfig}, strings.Fields(args)...)...); code == exitOK || stdout != "" || !strings.HasPrefix(stderr, "pegasus: "+want) {
+			t.Errorf("pegasus run %s: exit %d, %s%s\nwant %s", args, code, stdout, stderr, want)
+		}
+	}
+}
