@@ -51,6 +51,7 @@ type Member struct {
 	gone        SignalStats  // into threads of levels that are over; guarded by the lock
 
 	accepted  func()            // is called with the lock when a later hello was taken; nil: nobody is
+	denied    chan error        // the first refusal of the server that keeps the member from joining
 	welcomes  chan welcomed     // capacity 1: the first answer to the hello
 	answered  bool              // it has come; guarded by the lock
 	away      bool              // it was dropped or refused, or the server was away, since the last welcome; guarded by the lock
@@ -122,7 +123,7 @@ func Join(ctx context.Context, url string, cfg Config, opts ...Option) (*Member,
 func newMember(cfg Config) *Member {
 	m := &Member{
 		cfg: cfg, subjects: wire.Subjects{Tenant: cfg.Tenant, Group: cfg.Group}, log: cfg.Logger,
-		lostAgain: clocksync.MinInstant, welcomes: make(chan welcomed, 1), stop: make(chan struct{}), unwatch: func() {},
+		lostAgain: clocksync.MinInstant, welcomes: make(chan welcomed, 1), denied: make(chan error, 1), stop: make(chan struct{}), unwatch: func() {},
 	}
 	m.leave, m.reports = sync.OnceValue(m.end), m.subjects.State(cfg.Name)
 	m.link.ready, m.link.work.last = make(chan struct{}), map[string]scgs.Value{}
@@ -192,11 +193,24 @@ func (m *Member) join(ctx context.Context) error {
 			return fmt.Errorf("synchronizer %q: %w", w.Synchronizer, err)
 		}
 		return m.admitted(&w.Welcome)
+	case refused := <-m.denied:
+		return m.notPermitted(refused)
 	case <-timeout.C:
 		return m.unanswered()
 	case <-ctx.Done():
 		return fmt.Errorf("%w for group %q so far: %w", ErrNoSynchronizer, m.cfg.Group, context.Cause(ctx))
 	}
+}
+
+// notPermitted says that the server does not permit what the member needs to join, and which credential was used.
+func (m *Member) notPermitted(refused error) error {
+	remedy := "use the credential of this member"
+	if m.joined.dial != nil {
+		if server, _, err := m.joined.server(m.url); err == nil && server.Identity() != "" {
+			remedy += ", and not " + server.Identity()
+		}
+	}
+	return fmt.Errorf("%w for group %q of tenant %q, and the server does not permit a subject that this takes: %w: %s", ErrNoSynchronizer, m.cfg.Group, m.cfg.Tenant, refused, remedy)
 }
 
 // unanswered says what may be the cause if nobody has answered the hello.
@@ -205,7 +219,7 @@ func (m *Member) unanswered() error {
 		return fmt.Errorf("%w: it was interrupted, and not back within %v", ErrNotConnected, m.cfg.JoinTimeout)
 	}
 	if refused := m.bus.Refused(m.subjects.Prefix()); refused != nil {
-		return fmt.Errorf("%w for group %q of tenant %q within %v, and the server does not permit a subject that this takes: %w", ErrNoSynchronizer, m.cfg.Group, m.cfg.Tenant, m.cfg.JoinTimeout, refused)
+		return m.notPermitted(refused)
 	}
 	return fmt.Errorf("%w for group %q of tenant %q within %v: start one with `pegasus run CONFIG`", ErrNoSynchronizer, m.cfg.Group, m.cfg.Tenant, m.cfg.JoinTimeout)
 }

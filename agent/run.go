@@ -346,6 +346,14 @@ func (m *Member) lacks(err error) bool {
 		func(subject string) bool { return strings.Contains(err.Error(), subject) },
 	)
 	if own {
+		for _, subject := range []string{m.reports, m.subjects.Probe(m.cfg.Name)} { // Without them Join cannot succeed.
+			if strings.Contains(err.Error(), strconv.Quote(subject)) {
+				select {
+				case m.denied <- err:
+				default: // It is known.
+				}
+			}
+		}
 		m.log.Error("the server does not permit a subject that the member needs", "member", m.cfg.Name, "error", err)
 	}
 	return own

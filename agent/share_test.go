@@ -367,12 +367,33 @@ func TestNameTaken(t *testing.T) {
 	testwait.Until(t, "the state of the next one", g.is(func() bool { return g.told["a"] == 3 }))
 }
 
-// TestNotPermittedToJoin: the error says what the server has refused.
+// TestNotPermittedToJoin: the error says at once what the server has refused, and which credential was used.
 func TestNotPermittedToJoin(t *testing.T) {
 	t.Parallel()
-	s := permitting(t, &server.Permissions{Publish: &server.SubjectPermission{Deny: []string{">"}}})
-	_, err := agent.Join(t.Context(), s, agent.Config{Group: "g", Name: "a", JoinTimeout: time.Second})
-	if want := `and the server does not permit a subject that this takes: bus: the server does not permit it to this user: nats: permissions violation: Permissions Violation for Publish to "pegasus.v1.default.g.st.a"`; !errors.Is(err, agent.ErrNoSynchronizer) || !strings.Contains(strings.ToLower(err.Error()), strings.ToLower(want)) {
+	for subject, to := range map[string]*server.Permissions{
+		`Publish to "pegasus.v1.default.g.st.a"`:      {Publish: &server.SubjectPermission{Deny: []string{">"}}},
+		`Subscription to "pegasus.v1.default.g.pr.a"`: {Subscribe: &server.SubjectPermission{Deny: []string{"*.*.*.*.pr.>"}}},
+	} {
+		_, err := agent.Join(t.Context(), permitting(t, to), agent.Config{Group: "g", Name: "a", JoinTimeout: time.Hour})
+		want := `agent: join group "g" as "a": no synchronizer answered for group "g" of tenant "default", and the server does not permit a subject that this takes: ` +
+			`bus: the server does not permit it to this user: nats: permissions violation: Permissions Violation for ` + subject +
+			": use the credential of this member, and not the user or token in the URL"
+		if !errors.Is(err, agent.ErrNoSynchronizer) || !strings.EqualFold(err.Error(), want) {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	}
+}
+
+// TestNotPermittedOnAGivenConnection: its owner gets the complaints, and Join finds the last one at its end.
+func TestNotPermittedOnAGivenConnection(t *testing.T) {
+	t.Parallel()
+	nc, err := nats.Connect(permitting(t, &server.Permissions{Publish: &server.SubjectPermission{Deny: []string{">"}}}), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	_, err = agent.Join(t.Context(), "", agent.Config{Group: "g", Name: "a", JoinTimeout: 100 * time.Millisecond}, agent.WithConn(nc))
+	if want := `for publish to "pegasus.v1.default.g.st.a": use the credential of this member`; !errors.Is(err, agent.ErrNoSynchronizer) || !strings.HasSuffix(strings.ToLower(err.Error()), want) {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }

@@ -15,7 +15,7 @@
 //
 //   - Without options the server listens on 127.0.0.1 at a random free port and
 //     admits the programs of this user only. An address that other machines can
-//     reach is refused until a token, or a user and a password, is set.
+//     reach is refused until an operator, a token, or a user and a password, is set.
 //   - Each start makes a key, and writes it to key-PORT.nk in the directory pegasus
 //     of $XDG_RUNTIME_DIR, or else in pegasus/runs of the user's cache directory. The
 //     file can be read by this user only. [Server.Close] removes it. The packages agent,
@@ -28,6 +28,8 @@
 //     pass the signature of a client on to the server.
 //   - [Options.Open] lets any user of the machine connect without a key. A server with
 //     [Options.InProcess], and connections of [Server.InProcessConn], need none.
+//   - With [Options.Operator] the users are those of its accounts, with permissions.
+//     [Server.UpdateAccount] changes an account while the server runs.
 //   - One message is at most 64 KiB, one slow client may hold back 16 MiB or two
 //     seconds of writing before it is cut off; see [Options] for the rest.
 //   - Nothing is logged unless [Options.Logger] is set, no signal handler is

@@ -177,3 +177,35 @@ func TestRunRefusesKeys(t *testing.T) {
 		}
 	}
 }
+
+// TestDeniedUsers: each user reads at once which role it needs, and which credential it has used.
+func TestDeniedUsers(t *testing.T) {
+	own(t)
+	dir := keysOf(t, "", "synchronizer gsync", "member w1", "viewer vic", "operator op")
+	p := launch(t, "run", goodConfig, "--keys", dir)
+	url := p.url()
+	p.line("gsync: connected with ")
+	file := func(user string) string { return filepath.Join(dir, user+".creds") }
+	context := writeFile(t, dir, "context.json", `{"url": "`+url+`", "creds": "`+file("vic")+`", "inbox_prefix": "_INBOX.other"}`)
+	for args, want := range map[string]string{
+		"set limit=1 --nats " + url + " --creds " + file("vic"): "user vic may not set parameters of gsync: it needs the role operator; the user is that of the credentials file " + file("vic") + " of --creds",
+		"reload --nats " + url + " --creds " + file("vic"):      "user vic may not reload the configuration of gsync: it needs the role operator; the user is that of the credentials file " + file("vic") + " of --creds",
+		"status --nats " + url + " --creds " + file("w1"):       "user w1 may not ask which synchronizers run: it needs the role viewer; the user is that of the credentials file " + file("w1") + " of --creds",
+		"status --context " + context:                           "user vic may not receive answers on _INBOX.other: take inbox_prefix out of the context, or permit the user to subscribe below that prefix; the user is that of the credentials file " + file("vic") + " of context " + context + " of --context",
+		"set limit=1 --nats " + url + " --creds " + file("op"):  `synchronizer "gsync": set: the configuration declares no parameter "limit"`,
+	} {
+		if code, stdout, stderr := execute(t, strings.Fields(args)...); code != exitFailure || stdout != "" || !strings.HasPrefix(stderr, "pegasus: "+want) {
+			t.Errorf("pegasus %s: exit %d, %s%s\nwant %s", args, code, stdout, stderr, want)
+		}
+	}
+	_, err := agent.Join(t.Context(), url, agent.Config{Group: "workers", Name: "w2", JoinTimeout: patience}, agent.WithNATS(keyed(t, dir, url, "w1")...))
+	if err == nil || !strings.Contains(err.Error(), `and the server does not permit a subject that this takes: `) || !strings.Contains(err.Error(), `workers.st.w2"`) && !strings.Contains(err.Error(), `workers.pr.w2"`) {
+		t.Errorf("as another member: %v", err)
+	}
+	t.Setenv("NATS_CREDS", file("w1"))
+	_, err = agent.Join(t.Context(), url, agent.Config{Group: "workers", Name: "w2", JoinTimeout: patience})
+	if want := ": use the credential of this member, and not the credentials file " + file("w1") + " of NATS_CREDS"; err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("as another member by the environment: got %v\nwant %s", err, want)
+	}
+	p.stop()
+}

@@ -97,7 +97,7 @@ func (f *liveFlags) open(ctx context.Context, stderr io.Writer, o bus.Options) (
 	if l.bus, err = bus.Dial(ctx, at.URL, o); err != nil {
 		return nil, fail(fmt.Errorf("%w%s", at.Explain(err), hint))
 	}
-	l.asker = ask.Asker{Bus: l.bus, Tenant: l.tenant, Person: at.Person()}
+	l.asker = ask.Asker{Bus: l.bus, Tenant: l.tenant, Person: at.Person(), Credential: at.Identity()}
 	return l, nil
 }
 

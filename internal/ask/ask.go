@@ -39,6 +39,8 @@ type Asker struct {
 	Bus    *bus.Bus
 	Tenant string // of those who are asked
 	Person string // who asks, as the credential says; empty: it does not
+	// Credential says where the person comes from, for errors; empty: nowhere.
+	Credential string
 
 	// Strange counts what came as answers and is none. Everybody who may subscribe to a question can send it.
 	Strange int
@@ -59,6 +61,9 @@ func (a *Asker) Present(ctx context.Context) ([]synchronizer.Presence, error) {
 		}
 		return true
 	})
+	if errors.Is(err, bus.ErrPermission) {
+		return nil, a.denied(err, "ask which synchronizers run", "viewer")
+	}
 	over := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
 	if err != nil && !over && !errors.Is(err, bus.ErrNoResponders) {
 		return nil, err
@@ -67,6 +72,29 @@ func (a *Asker) Present(ctx context.Context) ([]synchronizer.Presence, error) {
 		return cmp.Or(cmp.Compare(p.Synchronizer, q.Synchronizer), cmp.Compare(p.Group, q.Group))
 	})
 	return all, nil
+}
+
+// deeds are what the verbs do to a synchronizer.
+var deeds = map[wire.Verb]string{ //nolint:gochecknoglobals // Constant.
+	wire.VerbStatus: "ask for the status of", wire.VerbWhy: "ask for the predicates of", wire.VerbWatch: "watch",
+	wire.VerbSet: "set parameters of", wire.VerbReload: "reload the configuration of",
+}
+
+// denied says which role the person lacks, if the server does not permit a question, or what is wrong with its inbox.
+func (a *Asker) denied(err error, may, role string) error {
+	person := "this user"
+	if a.Person != "" {
+		person = "user " + a.Person
+	}
+	why := fmt.Sprintf("%s may not %s: it needs the role %s", person, may, role)
+	if _, inbox, ok := strings.Cut(err.Error(), `Subscription to "`); ok {
+		inbox, _, _ = strings.Cut(inbox, `"`)
+		why = fmt.Sprintf("%s may not receive answers on %s: take inbox_prefix out of the context, or permit the user to subscribe below that prefix", person, inbox[:max(strings.LastIndexByte(inbox, '.'), 0)])
+	}
+	if a.Credential != "" {
+		why += "; the user is that of " + a.Credential
+	}
+	return errors.New(why)
 }
 
 // RefusedError says why a synchronizer does not answer a question.
@@ -97,6 +125,12 @@ func (a *Asker) Ask(ctx context.Context, p synchronizer.Presence, verb wire.Verb
 	})
 	a.Strange += strange
 	switch {
+	case errors.Is(err, bus.ErrPermission):
+		may, role := deeds[verb], "viewer"
+		if verb.Changes() {
+			role = "operator"
+		}
+		return a.denied(err, may+" "+p.Synchronizer, role)
 	case errors.Is(err, bus.ErrNoResponders) && verb.Changes():
 		return fmt.Errorf("synchronizer %q has gone, or is of a release before, which takes no %s from a named person: upgrade it", p.Synchronizer, verb)
 	case errors.Is(err, bus.ErrNoResponders):

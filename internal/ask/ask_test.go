@@ -2,6 +2,7 @@ package ask
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -68,5 +69,23 @@ func TestAsk(t *testing.T) {
 				t.Errorf("term %d", answer.Term)
 			}
 		})
+	}
+}
+
+// TestDenied names the user, the role and the credential.
+func TestDenied(t *testing.T) {
+	refused := errors.New(`nats: permissions violation: Permissions Violation for Publish to "x"`)
+	for want, a := range map[string]Asker{
+		"this user may not watch s: it needs the role viewer":                                           {},
+		"user vic may not watch s: it needs the role viewer; the user is that of the file f of --creds": {Person: "vic", Credential: "the file f of --creds"},
+	} {
+		if got := a.denied(refused, deeds[wire.VerbWatch]+" s", "viewer"); got.Error() != want {
+			t.Errorf("got %v\nwant %s", got, want)
+		}
+	}
+	for _, verb := range []wire.Verb{wire.VerbStatus, wire.VerbWhy, wire.VerbWatch, wire.VerbSet, wire.VerbReload} {
+		if deeds[verb] == "" {
+			t.Errorf("%s has no words", verb)
+		}
 	}
 }

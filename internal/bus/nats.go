@@ -1,10 +1,12 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -257,7 +259,8 @@ func (b *Bus) request(ctx context.Context, subject string, data []byte) ([]byte,
 // Gather sends data and hands every reply to take, one at a time and those of
 // one publisher in their order, until take returns false, which is success, or
 // ctx is done, which is its error. It fails with ErrNoResponders at once where
-// nobody subscribes to the subject. More than GatherLimit replies that wait for
+// nobody subscribes to the subject, and with ErrPermission where the server does
+// not permit the subject or the replies. More than GatherLimit replies that wait for
 // take are lost and counted.
 func (b *Bus) Gather(ctx context.Context, subject string, data []byte, take func([]byte) bool) error {
 	return failed("request", subject, b.gather(ctx, subject, data, take))
@@ -267,7 +270,7 @@ func (b *Bus) gather(ctx context.Context, subject string, data []byte, take func
 	if err := errors.Join(checkSubject(subject, false), b.usable(), ctx.Err()); err != nil {
 		return err
 	}
-	inbox := b.nc.NewInbox()
+	inbox, before := b.nc.NewInbox(), b.nc.LastError()
 	sub, err := b.nc.SubscribeSync(inbox)
 	if err != nil {
 		return b.translate(err, 0)
@@ -284,9 +287,24 @@ func (b *Bus) gather(ctx context.Context, subject string, data []byte, take func
 	if err := b.translate(b.nc.PublishRequest(subject, inbox, data), len(data)); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	var flushing sync.WaitGroup
+	defer flushing.Wait()
+	defer cancel(nil)
+	flushing.Go(func() { // While replies are taken, so that none is lost.
+		if b.flush(ctx) == nil && b.nc.LastError() != before { //nolint:errorlint // Whether it is another one.
+			if err := cmp.Or(b.Refused(strconv.Quote(subject)), b.Refused(strconv.Quote(inbox))); err != nil {
+				cancel(err)
+			}
+		}
+	})
 	for {
 		m, err := sub.NextMsgWithContext(ctx)
 		switch {
+		case errors.Is(context.Cause(ctx), ErrPermission):
+			return context.Cause(ctx)
+		case errors.Is(err, nats.ErrPermissionViolation):
+			return fmt.Errorf("%w: %w", ErrPermission, err)
 		case errors.Is(err, nats.ErrSlowConsumer):
 			continue // Counted at the end.
 		case err != nil:
