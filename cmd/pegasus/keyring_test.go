@@ -147,6 +147,73 @@ func TestRunWithKeys(t *testing.T) {
 	if code, _, stderr := execute(t, strings.Fields("status --nats "+url+" --tlsca "+filepath.Join(dir, "ca.pem"))...); code != exitFailure || !strings.Contains(stderr, "none was given") {
 		t.Errorf("without a credential: exit %d, %s", code, stderr)
 	}
+	other := keysOf(t, "--tls --host 127.0.0.2")
+	for _, file := range []string{"server.pem", "server-key.pem"} {
+		text, err := os.ReadFile(filepath.Join(other, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, dir, file, string(text))
+	}
+	sendHangup(t)
+	p.line("keys: " + dir + " was read again")
+	until(t, "status --nats "+url+" --creds "+filepath.Join(dir, "op.creds")+" --tlsca "+filepath.Join(other, "ca.pem"), "gsync: epoch 1;")
+	p.stop()
+}
+
+// TestProgramRunWithKeys: a node with its credential carries out a program.
+func TestProgramRunWithKeys(t *testing.T) {
+	own(t)
+	dir := filepath.Join(t.TempDir(), "keys")
+	succeedLike(t, "keys init "+dir+" --group processors")
+	succeedLike(t, "keys add "+dir+" node n1 --processors 2")
+	code, _, stderr := execute(t, "program", "run", securedProgram(t), "--keys", dir)
+	_, rest, ok := strings.Cut(stderr, "it has no credential for the synchronizer ")
+	if code != exitFailure || !ok {
+		t.Fatalf("exit %d, %s", code, stderr)
+	}
+	name, _, _ := strings.Cut(rest, ":")
+	succeedLike(t, "keys add "+dir+" synchronizer "+name)
+	program := launch(t, "program", "run", securedProgram(t), "--keys", dir)
+	url := program.url()
+	program.line(name + ": connected with " + filepath.Join(dir, name+".creds"))
+	node := launch(t, "node", "--nats", url, "--creds", filepath.Join(dir, "n1.creds"), "--name", "n1", "--processors", "2", "--block", "b=true")
+	node.line("node n1")
+	if code, stderr := program.exit(); code != exitOK || stderr != "" {
+		t.Errorf("program run: exit %d, %s", code, stderr)
+	}
+	node.cancel()
+	if code, stderr := node.exit(); code != exitOK {
+		t.Errorf("node: exit %d, %s", code, stderr)
+	}
+}
+
+// TestRunWithKeysAndJetStream: a member with a stream may make it on the server inside the process.
+func TestRunWithKeysAndJetStream(t *testing.T) {
+	own(t)
+	dir := keysOf(t, "", "synchronizer gsync", "member w1 --stream s", "member w2")
+	p := launch(t, "run", goodConfig, "--keys", dir, "--jetstream", t.TempDir())
+	url := p.url()
+	p.line("gsync: connected with ")
+	for user, want := range map[string]string{"w1": "", "w2": "permissions violation"} {
+		nc, err := nats.Connect(url, append(keyed(t, dir, url, user), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+		err = nc.Publish("$JS.API.STREAM.INFO.s", nil)
+		if err == nil {
+			err = nc.Flush()
+		}
+		if last := nc.LastError(); err != nil || (want == "") != (last == nil) || last != nil && !strings.Contains(strings.ToLower(last.Error()), want) {
+			t.Errorf("%s: %v, %v", user, err, last)
+		}
+		if want == "" {
+			if answer, err := nc.Request("$JS.API.STREAM.CREATE.s", []byte(`{"name":"s","subjects":["s.>"]}`), patience); err != nil || !strings.Contains(string(answer.Data), `"did_create":true`) {
+				t.Errorf("%s: %v", user, err)
+			}
+		}
+	}
 	p.stop()
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -42,6 +43,19 @@ func write(dir, name string, text []byte) error {
 	return nil
 }
 
+// lock keeps other commands from changing the directory until unlock: the later one would lose the user of the first.
+func lock(dir string) (unlock func(), err error) {
+	file := filepath.Join(dir, lockFile)
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) //nolint:gosec // The caller names the directory.
+	if errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("keys: directory %s: another command changes it, or has been killed: try again, or remove %s", dir, file)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("keys: directory %s: %w", dir, err)
+	}
+	return func() { _ = errors.Join(f.Close(), os.Remove(file)) }, nil
+}
+
 func readPair(dir, name string) (nkeys.KeyPair, error) {
 	file := filepath.Join(dir, name)
 	seed, err := os.ReadFile(file) //nolint:gosec // The caller names the directory.
@@ -69,4 +83,19 @@ func load(dir string) (*group, error) {
 		return nil, fmt.Errorf("keys: file %s: restore it from a copy: %w", file, err)
 	}
 	return g, nil
+}
+
+// loadToChange is load for a caller that changes the directory. Other changes are refused until unlock.
+func loadToChange(dir string) (g *group, unlock func(), err error) {
+	if err := checkDir(dir); err != nil {
+		return nil, nil, err
+	}
+	if unlock, err = lock(dir); err != nil {
+		return nil, nil, err
+	}
+	if g, err = load(dir); err != nil {
+		unlock()
+		return nil, nil, err
+	}
+	return g, unlock, nil
 }

@@ -25,6 +25,7 @@ const (
 	accountFile  = "account.nk"
 	systemFile   = "system.nk"
 	usersFile    = "users.json"
+	lockFile     = ".lock"
 	serverFile   = "server.conf"
 )
 
@@ -108,10 +109,11 @@ func roleFile(role roles.Role) string { return "role-" + string(role) + ".nk" }
 // the old one stays valid until it expires or the user is revoked. A lifetime of 0 is without end, or that of the key before.
 // A user that is renewed keeps its members, processors, other groups and stream if none of them is given.
 func Add(dir string, u roles.User, lifetime time.Duration, now time.Time) (file string, err error) {
-	g, err := load(dir)
+	g, unlock, err := loadToChange(dir)
 	if err != nil {
 		return "", err
 	}
+	defer unlock()
 	u.Tenant, u.Group = g.Tenant, g.Group
 	i := slices.IndexFunc(g.Users, func(o User) bool { return o.Name == u.Name })
 	if i >= 0 && g.Users[i].Role == u.Role && len(u.Members) == 0 && u.Processors == 0 && len(u.Others) == 0 && u.Stream == "" {
@@ -229,10 +231,11 @@ func (o *User) fill(u *roles.User) {
 
 // Revoke has the server refuse all keys of a user, once it has read its configuration again. The credentials file is removed.
 func Revoke(dir, name string, now time.Time) error {
-	g, err := load(dir)
+	g, unlock, err := loadToChange(dir)
 	if err != nil {
 		return err
 	}
+	defer unlock()
 	i := slices.IndexFunc(g.Users, func(u User) bool { return u.Name == name })
 	if i < 0 {
 		var names []string

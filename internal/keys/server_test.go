@@ -6,7 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -194,5 +197,38 @@ func TestRenewal(t *testing.T) {
 	}
 	if _, err := keys.ReadServer(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
+	}
+}
+
+// TestConcurrentChanges: a user is in the list, or its add has failed.
+func TestConcurrentChanges(t *testing.T) {
+	dir := made(t)
+	var wg sync.WaitGroup
+	results := make([]error, 20)
+	for i := range results {
+		wg.Go(func() {
+			_, results[i] = keys.Add(dir, roles.User{Role: roles.Viewer, Name: "v" + strconv.Itoa(i)}, 0, time.Now())
+		})
+	}
+	wg.Wait()
+	users, _, err := keys.List(dir, time.Now())
+	check(t, err)
+	refused := "keys: directory " + dir + ": another command changes it, or has been killed: try again, or remove " + filepath.Join(dir, ".lock")
+	added := 0
+	for i, err := range results {
+		there := slices.ContainsFunc(users, func(u keys.User) bool { return u.Name == "v"+strconv.Itoa(i) })
+		if there != (err == nil) || err != nil && err.Error() != refused {
+			t.Errorf("v%d: in the list %v, %v", i, there, err)
+		}
+		if err == nil {
+			added++
+		}
+	}
+	if added == 0 {
+		t.Error("none was added")
+	}
+	check(t, os.WriteFile(filepath.Join(dir, ".lock"), nil, 0o600))
+	if err := keys.Revoke(dir, "v1", time.Now()); err == nil || err.Error() != refused {
+		t.Errorf("got %v\nwant %s", err, refused)
 	}
 }
