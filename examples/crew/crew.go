@@ -50,7 +50,9 @@ type Report struct {
 	Took   time.Duration // of the work; 0: what Lead took
 	Bound  time.Duration // that no schedule on as many processes can beat
 	Result any           // for -json
-	Text   string        // the result and the baseline, for people
+	// Figures are more for -json, by name; none: left out.
+	Figures map[string]any
+	Text    string // the result and the baseline, for people
 }
 
 // Crew is the processes of an example, as its first one sees them.
@@ -246,10 +248,14 @@ func lead(ctx context.Context, p *Program, f *flags, job *Job) (err error) {
 func show(p *Program, f *flags, r *Report, took time.Duration, stats *work.Stats) error {
 	efficiency := r.Bound.Seconds() / took.Seconds()
 	if f.json {
-		return json.NewEncoder(os.Stdout).Encode(map[string]any{
+		fields := map[string]any{
 			"name": p.Name, "seconds": took.Seconds(), "bound": r.Bound.Seconds(), "efficiency": efficiency, "processes": f.processes,
 			"tasks": stats.Tasks, "migrations": stats.Given, "redone": stats.Redone, "lost": 0, "result": r.Result,
-		})
+		}
+		if r.Figures != nil {
+			fields["figures"] = r.Figures
+		}
+		return json.NewEncoder(os.Stdout).Encode(fields)
 	}
 	fmt.Printf("ok: %s; %v with %d processes, %.2f of what is possible; %d tasks, %d moves, %d done again\n",
 		r.Text, took.Round(time.Millisecond), f.processes, efficiency, stats.Tasks, stats.Given, stats.Redone)
@@ -266,7 +272,23 @@ func join(ctx context.Context, p *Program, url, name string) (*agent.Member, *wo
 	if err != nil {
 		return nil, nil, errors.Join(err, m.Close())
 	}
+	own.name, own.space = name, s
+	close(own.opened)
 	return m, s, nil
+}
+
+// own is the member of this process.
+var own = struct {
+	opened chan struct{}
+	name   string
+	space  *work.Space
+}{opened: make(chan struct{})}
+
+// Own returns the name and the space of this process, for functions of the example. It waits until the space is open,
+// since a function may run before.
+func Own() (name string, s *work.Space) {
+	<-own.opened
+	return own.name, own.space
 }
 
 // serve works for the others until the first process is gone, or is told to end. The creator puts the work before, and
