@@ -203,7 +203,7 @@ func main() {
 	partitions := flag.Int("partitions", 100, "`N` partitions")
 	accesses := flag.Int("accesses", 10_000, "`N` accesses")
 	cost := flag.Duration("cost", 2*time.Millisecond, "how long an access takes")
-	over := flag.Duration("over", 4500*time.Millisecond, "send the accesses at even distances over this time")
+	over := flag.Duration("over", 5*time.Second, "send the accesses at even distances over this time")
 	var options []work.Option
 	for _, kind := range []string{"part", "fixed"} {
 		options = append(options, work.Object(kind, newPart), work.On(kind, "access "+kind, access), work.On(kind, "tell "+kind, tell))

@@ -183,6 +183,7 @@ func (c *coder) frame(f *Frame) {
 			if c.int(&p.Lease.Try); c.form >= formObjects {
 				list(c, &p.Lease.Inbox, c.message)
 				c.bool(&p.Lease.Pinned)
+				c.text(&p.Lease.Was)
 			}
 		})
 	case f.Step != nil:

@@ -197,6 +197,8 @@ func (p *Parcel) check() error {
 			return fmt.Errorf("the lease of task %q says what it runs after: a task that waits stays in its account", t.ID)
 		} else if t.For != "" || (t.Object == nil) != (len(l.Lease.Inbox) == 0) {
 			return fmt.Errorf("the lease of task %q has %d messages: an object is leased with messages, and a message never", t.ID, len(l.Lease.Inbox))
+		} else if len(l.Lease.Was) > MaxName+24 {
+			return fmt.Errorf("the lease of object %q names a member of %d bytes that it came from, and at most %d are allowed", t.ID, len(l.Lease.Was), MaxName+24)
 		}
 		if l.Account.Name == "" || len(l.Account.Name) > MaxName || math.IsNaN(l.Lease.Key) || l.Lease.Try < 0 {
 			return fmt.Errorf("the lease of task %q has the account %.40q, the key %v and %d failed runs", l.Lease.Task.ID, l.Account.Name, l.Lease.Key, l.Lease.Try)
@@ -211,7 +213,7 @@ func (p *Parcel) check() error {
 
 // bytes is an upper bound for what a lease takes in a frame.
 func (l *Parted) bytes() int {
-	n := l.Lease.Task.bytes() + len(l.Account.Name) + 40
+	n := l.Lease.Task.bytes() + len(l.Account.Name) + len(l.Lease.Was) + 44
 	for i := range l.Lease.Inbox {
 		n += l.Lease.Inbox[i].bytes()
 	}

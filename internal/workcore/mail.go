@@ -37,9 +37,9 @@ type push struct {
 }
 
 // mayMove reports whether a lease may go from a member that has not begun it to another one.
-func (l *Lease) mayMove(to string, has []string) bool {
+func (l *Lease) mayMove(to Peer, has []string) bool {
 	o := l.Task.Object
-	return !l.Pinned && (len(o.At) == 0 || slices.Contains(o.At, to)) && local.MayMove(o.Near, has)
+	return !l.Pinned && (len(o.At) == 0 || slices.Contains(o.At, to.Name)) && l.Was != to.String() && local.MayMove(o.Near, has)
 }
 
 // noteObject notes that an object of an account has run here, and whether it goes on.
@@ -249,7 +249,7 @@ func (m *Member) pushObjects(now clocksync.Instant, out *Output) {
 				s.rouse(o)
 			case to == m.opts.Self:
 				o.lease.at = m.holder
-				s.waiting.push(o)
+				s.enqueue(o)
 			default:
 				m.push(now, name, s, o, to, out)
 			}

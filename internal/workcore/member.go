@@ -120,6 +120,7 @@ func NewMember(opts Options) *Member {
 // Step takes one input at the instant now, which never goes back, and fills out.
 func (m *Member) Step(now clocksync.Instant, in *Input, out *Output) {
 	if out.reset(); !m.over {
+		m.accounts.each(func(_ string, s *Store) { s.now = now })
 		m.take(now, in, out)
 		m.giveUpDemands(now)
 		if in.Kind != InPut && in.Kind != InItems && in.Kind != InDone { // These concern no run but the one that is over.
@@ -457,7 +458,7 @@ func (m *Member) answer(now clocksync.Instant, p *peer, d *Demand, out *Output) 
 	}
 	var passOn []Parted
 	for i := 0; i < len(m.waiting) && len(passOn) < share.Tasks-m.accounts.waiting(); i++ {
-		if l := &m.waiting[i].Lease; l.Task.Object == nil || m.drains || l.mayMove(p.Name, d.Has) {
+		if l := &m.waiting[i].Lease; l.Task.Object == nil || m.drains || l.mayMove(p.Peer, d.Has) {
 			passOn = append(passOn, m.waiting[i])
 		}
 	}

@@ -270,7 +270,8 @@ func (a *Account) leave(o *open) {
 	maps.DeleteFunc(a.received, func(k mailKey, _ uint64) bool { return k.object == id })
 }
 
-// rouse lets an object run that has messages and nobody has, or any other task that waits.
+// rouse lets an object run that has messages and nobody has, or any other task that waits. An object runs after those
+// that wait already: else the one that was put first would always run before the others of its key.
 func (s *Store) rouse(o *open) {
 	l := &o.lease
 	if o.box == nil {
@@ -280,10 +281,17 @@ func (s *Store) rouse(o *open) {
 	switch {
 	case o.fate != Kept || o.needs > 0 || l.holder != "" || l.place >= 0 || len(o.box.inbox) == 0:
 	case (l.at == "" || l.at == s.self) && len(o.task.Object.At) == 0:
-		s.waiting.push(o)
+		s.enqueue(o)
 	case !slices.Contains(s.pushes, o):
 		s.pushes = append(s.pushes, o)
 	}
+}
+
+// enqueue puts an object at the end of those of its key.
+func (s *Store) enqueue(o *open) {
+	s.puts++
+	o.lease.put = s.puts
+	s.waiting.push(o)
 }
 
 // lookedAt is how many objects in front of the queue are looked at for one that may move to a member.
@@ -302,7 +310,7 @@ func (s *Store) firstFor(holder string, has []string) *open {
 			}
 			break
 		}
-		if near := o.task.Object.Near; !o.box.pinned && local.MayMove(near, has) {
+		if near := o.task.Object.Near; !o.box.pinned && len(o.task.Object.At) == 0 && s.wasAt(o) != holder && local.MayMove(near, has) {
 			if pull := local.Pull(near, o.task.Object.Pull, has); found == nil || pull > most {
 				found, most = o, pull
 			}

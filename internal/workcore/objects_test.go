@@ -658,6 +658,102 @@ func TestNear(t *testing.T) {
 	}
 }
 
+// TestBound: an object that is bound to the member of its account is given to no other one, unless that drains.
+func TestBound(t *testing.T) {
+	s := NewStore(Limits{})
+	s.self = "ann#1"
+	if err := s.Put(&Task{ID: "o", Func: "new", Object: &Object{At: []string{"ann"}}}, 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range s.takePushes() { // As the member does that finds itself among those of At.
+		o.lease.at = s.self
+		s.enqueue(o)
+	}
+	if o := s.firstFor("bob#1", nil); o != nil {
+		t.Error("it is bound to another member, and is given")
+	}
+	if o := s.firstFor("ann#1", nil); o == nil {
+		t.Error("it is bound to this member, and does not run here")
+	}
+	if s.leaves = true; s.firstFor("bob#1", nil) == nil {
+		t.Error("its member drains, and it is not given")
+	}
+}
+
+// TestReturn: an object does not go back to the member where it ran before, from its account nor from its holder, until it
+// has stayed for local.Stay. It goes to others at once.
+func TestReturn(t *testing.T) {
+	s := NewStore(Limits{})
+	s.self = "ann#1"
+	if err := s.Put(&Task{ID: "o", Func: "new", Object: &Object{}}, 0); err != nil {
+		t.Fatal(err)
+	}
+	serve := func(holder string) {
+		t.Helper()
+		l, ok := s.handTo(holder, 1, nil)
+		if outcome, err := s.Record(&Record{ID: "o", On: l.On, Served: 1}, nil); !ok || err != nil || outcome != Counted {
+			t.Fatal(l, ok, outcome, err)
+		}
+		s.claim("o", holder)
+		if err := s.Put(&Task{ID: "m" + strconv.FormatUint(s.puts, 10), Func: "f", For: "o"}, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	serve("bob#1")
+	s.now += clocksync.Instant(time.Second)
+	o := s.account.objects["o"]
+	s.enqueue(o) // As for a member that waits no longer for its holder.
+	serve("ann#1")
+	for _, c := range []struct {
+		after  time.Duration
+		holder Peer
+		want   bool
+	}{{0, Peer{"bob", 1}, false}, {0, Peer{"bob", 2}, true}, {0, Peer{"cid", 1}, true}, {local.Stay - 1, Peer{"bob", 1}, false}, {local.Stay, Peer{"bob", 1}, true}} {
+		s.now = clocksync.Instant(time.Second + c.after)
+		if got := s.firstFor(c.holder.String(), nil) != nil; got != c.want {
+			t.Errorf("%+v: the account gives it: %t", c, got)
+		}
+		l := s.leaseOf(o)
+		if got := l.mayMove(c.holder, nil); got != c.want {
+			t.Errorf("%+v: its holder gives it: %t", c, got)
+		}
+	}
+	l := s.leaseOf(o)
+	l.Was = strings.Repeat("b", MaxName+25)
+	want := fmt.Sprintf("the lease of object \"o\" names a member of %d bytes that it came from, and at most %d are allowed", MaxName+25, MaxName+24)
+	if err := (&Parcel{Leases: []Parted{{Peer{"ann", 1}, l}}}).check(); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// TestTurns: objects with messages run in turn, also if one always has more.
+func TestTurns(t *testing.T) {
+	s := NewStore(Limits{Batch: 1})
+	s.self = "ann#1"
+	for _, id := range []string{"a", "b", "c"} {
+		if err := s.Put(&Task{ID: id, Func: "new", Object: &Object{}}, 0); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 3 {
+			if err := s.Put(&Task{ID: id + strconv.Itoa(i), Func: "f", For: id}, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	turns := ""
+	for range 9 {
+		l, _ := s.handTo("ann#1", 0, nil)
+		turns += l.Task.ID
+		if outcome, err := s.Record(&Record{ID: l.Task.ID, On: l.On, Served: 1}, nil); outcome != Counted {
+			t.Fatal(outcome, err)
+		}
+		s.claim(l.Task.ID, "ann#1")
+	}
+	if turns != "abcabcabc" {
+		t.Errorf("they run in the order %s", turns)
+	}
+}
+
 // TestPull: of the objects that may move to a member, the one goes first whose neighbours there attract it most; with
 // equal sums the first in the queue.
 func TestPull(t *testing.T) {

@@ -149,7 +149,7 @@ func TestFrameChecks(t *testing.T) {
 		{Frame{Demand: &Demand{Number: 1}, Holds: &Holds{}}, `it has 2 parts instead of one`},
 		{Frame{Demand: &Demand{Tasks: -1}}, `it has the number 0 and asks for -1 tasks`},
 		{Frame{Parcel: leases(385, 0)}, `the parcel has 385 tasks, and at most 384 are allowed`},
-		{Frame{Parcel: leases(2, 40<<10)}, `the parcel has 82058 bytes, and at most 57344 are allowed`},
+		{Frame{Parcel: leases(2, 40<<10)}, `the parcel has 82066 bytes, and at most 57344 are allowed`},
 		{Frame{Parcel: &Parcel{Leases: []Parted{{ann, Lease{Task: Task{ID: "a", Func: "f"}, Key: math.NaN()}}}}}, `the lease of task "a" has the account "ann", the key NaN and 0 failed runs`},
 		{Frame{Parcel: &Parcel{Leases: []Parted{{ann, Lease{}}}}}, `task of function "": its ID is empty: give each task a name that no other one has`},
 		{Frame{Step: &Step{Record: Record{ID: "a", Result: make([]byte, MaxBody), Rest: make([]byte, MaxBody), Children: []Task{{ID: "b", Func: "f", Body: make([]byte, MaxBody)}}}}}, `record of task "a": it has 50331675 bytes, 0 keys for 1 children, and at most 40894464 bytes are allowed: record more often`},

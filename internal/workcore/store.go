@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/gopegasus/pegasus/balance/local"
+	"github.com/gopegasus/pegasus/clocksync"
 )
 
 // The errors of Put that a program can tell apart.
@@ -29,7 +32,8 @@ type Lease struct {
 	Try  int     // how many runs since On have returned an error
 	// Inbox are the messages that the object Task is to serve now, in their order.
 	Inbox  []Message
-	Pinned bool // the object does not move
+	Pinned bool   // the object does not move
+	Was    string // the holder where the object was before, if a strategy does not move it back there yet
 }
 
 // Result is what a counted record has found.
@@ -52,18 +56,19 @@ type Store struct {
 	held    map[string][]*open // by holder, in no order
 	results []Result
 	puts    uint64
-	given   uint64  // how often a task came to a holder that it was not with before
-	self    string  // the holder that is not counted
-	redone  uint64  // tasks that a holder was running, or may have begun, when it was lost
-	logs    bool    // what changes the account goes to log
-	log     []byte  // entries, each behind its length
-	scratch []byte  // of note
-	ended   bool    // log has the end of a phase
-	owned   bool    // the last entry of an owner says that it has the account
-	careful bool    // an owner has died in this phase: a task may have killed it
-	batch   int     // messages of one lease of an object
-	leaves  bool    // this member drains: every object may move
-	pushes  []*open // objects with messages whose place is another member
+	given   uint64            // how often a task came to a holder that it was not with before
+	self    string            // the holder that is not counted
+	redone  uint64            // tasks that a holder was running, or may have begun, when it was lost
+	logs    bool              // what changes the account goes to log
+	log     []byte            // entries, each behind its length
+	scratch []byte            // of note
+	ended   bool              // log has the end of a phase
+	owned   bool              // the last entry of an owner says that it has the account
+	careful bool              // an owner has died in this phase: a task may have killed it
+	batch   int               // messages of one lease of an object
+	now     clocksync.Instant // of the step of the member
+	leaves  bool              // this member drains: every object may move
+	pushes  []*open           // objects with messages whose place is another member
 }
 
 // leased is who has an open task.
@@ -83,6 +88,9 @@ type leased struct {
 	late   bool   // its place is in the heap of the queue
 	at     string // of an object: the holder where it is; empty: nowhere
 	handed bool   // of an object: somebody has had a lease of it as it is now
+	ran    string // of an object: the holder where it ran last
+	was    string // of an object: the holder where it ran before that, until came
+	came   clocksync.Instant
 	moves  string // of an object: the holder where it is to be once its record counts; empty: where it ran
 }
 
@@ -191,11 +199,19 @@ func (s *Store) handOut(o *open, holder string, demand uint64) (l Lease) {
 	return s.leaseOf(o)
 }
 
+// wasAt is the holder where an object ran before it came to the present one, if it does not go back there yet.
+func (s *Store) wasAt(o *open) string {
+	if local.MayReturn(s.now.Sub(o.lease.came)) {
+		return ""
+	}
+	return o.lease.was
+}
+
 func (s *Store) leaseOf(o *open) Lease {
 	l := Lease{Task: o.task, On: o.last, Key: o.lease.key, Try: o.lease.failed}
 	l.Task.After, l.Task.Part = nil, false // They concern the account alone.
 	if o.box != nil {
-		if l.Inbox, l.Pinned = s.inboxOf(o), o.box.pinned; l.Inbox[0].makes(&o.task) {
+		if l.Inbox, l.Pinned, l.Was = s.inboxOf(o), o.box.pinned, s.wasAt(o); l.Inbox[0].makes(&o.task) {
 			l.Task.Body = nil
 		}
 	}
@@ -391,6 +407,9 @@ func (s *Store) claim(id, holder string) {
 	switch o := s.account.find(id); {
 	case o == nil:
 	case o.box != nil: // It is saved, and its place is where it ran.
+		if l := &o.lease; l.ran != holder {
+			l.ran, l.was, l.came = holder, l.ran, s.now
+		}
 		if o.lease.holder == "" && o.lease.at != holder {
 			s.give(o, "", false)
 		}
