@@ -19,6 +19,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -289,6 +290,25 @@ var own = struct {
 func Own() (name string, s *work.Space) {
 	<-own.opened
 	return own.name, own.space
+}
+
+// late is by how much the calls of Work in this process have taken too long.
+var late atomic.Int64
+
+// Work is calibrated sleep: by how much a timer fires too late is taken off the next call.
+func Work(ctx context.Context, cost time.Duration) error {
+	begun := time.Now()
+	if wait := cost - time.Duration(late.Load()); wait > 0 {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	late.Add(int64(time.Since(begun) - cost))
+	return nil
 }
 
 // serve works for the others until the first process is gone, or is told to end. The creator puts the work before, and

@@ -42,12 +42,8 @@ type Told struct {
 func newPart(_ context.Context, _ int) (*Part, error) { return &Part{Late: map[int]uint32{}}, nil }
 
 func access(ctx context.Context, p *Part, a Access) error {
-	timer := time.NewTimer(a.Cost)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	if err := crew.Work(ctx, a.Cost); err != nil {
+		return err
 	}
 	if name, _ := crew.Own(); len(p.Trail) == 0 || p.Trail[len(p.Trail)-1] != name {
 		p.Trail = append(p.Trail, name)

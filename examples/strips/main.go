@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -34,7 +33,7 @@ type Strip struct {
 	Rows         [][]float64
 	Above, Below [][]float64 // borders that have arrived, those of this iteration first
 	Trail        []string    // members that it was at, in their order
-	Astray       int         // moves to a member that has another strip and no neighbour of this one
+	Astray       int         // moves to a member that has another strip when this one runs there, and no neighbour
 }
 
 // Border is the row of a strip that its neighbour reads.
@@ -63,12 +62,8 @@ func takeBorder(ctx context.Context, st *Strip, b Border) error {
 	if name == st.Slow {
 		cost *= 2
 	}
-	timer := time.NewTimer(cost)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	if err := crew.Work(ctx, cost); err != nil {
+		return err
 	}
 	st.notePlace(name, s)
 	st.step()
@@ -314,9 +309,6 @@ func (p *problem) run(ctx context.Context, c *crew.Crew) (*crew.Report, error) {
 	stop()
 	if err != nil {
 		return nil, err
-	}
-	if o.astray > 0 && static != nil && flagOf("kill") == "0" {
-		return nil, errors.New(strconv.Itoa(o.astray) + " moves went to a process that had other strips and no neighbour")
 	}
 	speeds := float64(c.Processes)
 	if p.slow {

@@ -42,6 +42,12 @@ func (l *Lease) mayMove(to Peer, has []string) bool {
 	return !l.Pinned && (len(o.At) == 0 || slices.Contains(o.At, to.Name)) && l.Was != to.String() && local.MayMove(o.Near, has)
 }
 
+// withObject is what a member has once it has got an object too: what comes with that in a parcel has it as a neighbour.
+func withObject(has []string, full string) []string {
+	_, id := splitID(full)
+	return append(slices.Clip(has), id)
+}
+
 // noteObject notes that an object of an account has run here, and whether it goes on.
 func (m *Member) noteObject(full string, account Peer, r *Record) {
 	_, id := splitID(full)
@@ -277,6 +283,7 @@ func (m *Member) push(now clocksync.Instant, name string, s *Store, o *open, to 
 	if name != "" {
 		l.Task.ID = fullID(name, l.Task.ID)
 	}
+	m.forgetObject(l.Task.ID)
 	m.pushed++
 	m.send(to, Frame{Parcel: &Parcel{Push: m.pushed, Leases: []Parted{{m.opts.Self, l}}}}, out)
 	m.pushes = append(m.pushes, push{l.Task.ID, l.On, to, now.Add(2 * m.opts.Pace)})

@@ -457,9 +457,13 @@ func (m *Member) answer(now clocksync.Instant, p *peer, d *Demand, out *Output) 
 		}
 	}
 	var passOn []Parted
+	has, stay := d.Has, m.objectsStay()
+	m.accounts.each(func(_ string, s *Store) { s.stay = stay })
 	for i := 0; i < len(m.waiting) && len(passOn) < share.Tasks-m.accounts.waiting(); i++ {
-		if l := &m.waiting[i].Lease; l.Task.Object == nil || m.drains || l.mayMove(p.Peer, d.Has) {
-			passOn = append(passOn, m.waiting[i])
+		if l := &m.waiting[i].Lease; l.Task.Object == nil || m.drains || !stay && l.mayMove(p.Peer, has) {
+			if passOn = append(passOn, m.waiting[i]); l.Task.Object != nil {
+				has = withObject(has, l.Task.ID)
+			}
 		}
 	}
 	passOn = passOn[:m.give(p.Peer, d, share.Tasks, passOn, out)]
@@ -468,6 +472,12 @@ func (m *Member) answer(now clocksync.Instant, p *peer, d *Demand, out *Output) 
 		m.forgetObject(l.Lease.Task.ID)
 		m.passed = append(m.passed, passed{l.Account, Held{ID: l.Lease.Task.ID, On: l.Lease.On, Passed: true}, p.Peer, now.Add(m.opts.Patience), p.number})
 	}
+}
+
+// objectsStay reports whether this member gives no objects now: while it asks for tasks, a neighbour that it has told of
+// is to be here when the object comes.
+func (m *Member) objectsStay() bool {
+	return !m.drains && slices.ContainsFunc(m.peers, func(p peer) bool { return p.demand > 0 && !p.offers })
 }
 
 // takeOffer shows an offer to the strategy.
@@ -519,19 +529,23 @@ func (m *Member) give(to Peer, d *Demand, n int, others []Parted, out *Output) i
 		}
 		return false
 	}
-	full := false
+	full, has := false, d.Has
 	holder := to.String()
 	for single := false; n > 0 && !single; n-- {
 		if single = m.accounts.unsure(); single && len(parcel.Leases) > 0 {
 			break
 		}
-		l, ok := m.accounts.hand(holder, d.Number, d.Has)
+		l, ok := m.accounts.hand(holder, d.Number, has)
 		if !ok {
 			break
 		}
 		if full = !add(Parted{m.opts.Self, l}); full {
 			m.accounts.giveBack(l.Task.ID, l.On)
 			break
+		}
+		if l.Task.Object != nil {
+			m.forgetObject(l.Task.ID)
+			has = withObject(has, l.Task.ID)
 		}
 	}
 	given := 0

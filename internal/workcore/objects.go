@@ -310,7 +310,7 @@ func (s *Store) firstFor(holder string, has []string) *open {
 			}
 			break
 		}
-		if near := o.task.Object.Near; !o.box.pinned && len(o.task.Object.At) == 0 && s.wasAt(o) != holder && local.MayMove(near, has) {
+		if near := o.task.Object.Near; !s.stay && !o.box.pinned && len(o.task.Object.At) == 0 && s.wasAt(o) != holder && local.MayMove(near, has) {
 			if pull := local.Pull(near, o.task.Object.Pull, has); found == nil || pull > most {
 				found, most = o, pull
 			}

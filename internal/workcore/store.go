@@ -68,6 +68,7 @@ type Store struct {
 	batch   int               // messages of one lease of an object
 	now     clocksync.Instant // of the step of the member
 	leaves  bool              // this member drains: every object may move
+	stay    bool              // this member gives no objects that run here
 	pushes  []*open           // objects with messages whose place is another member
 }
 
