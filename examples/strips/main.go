@@ -256,7 +256,7 @@ func main() {
 		options = append(options, work.Object(kind, newStrip), work.On(kind, "begin "+kind, begin), work.On(kind, "border "+kind, takeBorder))
 	}
 	crew.Main(&crew.Program{
-		Name: "strips", Processes: 10, Section: "{slots: 1}", Functions: append(options, work.Func("told", told)),
+		Name: "strips", Processes: 10, Section: "{slots: 1, strategy: {kind: receiver, share: 0.1, longest: 100ms}}", Functions: append(options, work.Func("told", told)),
 		Job: func(seed uint64) (*crew.Job, error) {
 			p, err := problemOf(*strips, *count, *cost, *slow, seed)
 			if err != nil {
