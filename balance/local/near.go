@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Stay is how long an object that came from a member does not go back there. Else two members that run out of work in turn
+// stay is how long an object that came from a member does not go back there. Else two members that run out of work in turn
 // would pass an object to and fro, each time with its state.
-const Stay = 10 * time.Second
+const stay = 10 * time.Second
 
 // MayReturn reports whether an object may move back to the member that it came from, after it has stayed for a time where
 // it is now. To other members it may move at any time.
-func MayReturn(stayed time.Duration) bool { return stayed >= Stay }
+func MayReturn(stayed time.Duration) bool { return stayed >= stay }
 
 // MayMove reports whether an object with neighbours may move to a member that has some objects: to one that has
 // a neighbour of it, or that has none (ALDY, section 3.4.2). An object without neighbours may move to any member. Where

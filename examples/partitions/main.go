@@ -19,14 +19,14 @@ import (
 
 // Access is one access to a partition.
 type Access struct {
-	Number int
-	Due    int64 // when it is sent, in microseconds
-	Cost   time.Duration
+	Number int           // from 0
+	Due    int64         // when it is sent, in microseconds
+	Cost   time.Duration // how long it takes
 }
 
 // Part is the state of a partition.
 type Part struct {
-	Served int
+	Served int            // accesses
 	Sum    uint64         // of hashes of the numbers of what it served
 	Trail  []string       // members that it was at, in their order
 	Late   map[int]uint32 // how many accesses ended so long after Due, by classOf
@@ -34,9 +34,9 @@ type Part struct {
 
 // Told is the state of a partition at the end.
 type Told struct {
-	Kind string
-	ID   int
-	Part
+	Kind string // part or fixed
+	ID   int    // of the partition
+	Part        // as it is
 }
 
 func newPart(_ context.Context, _ int) (*Part, error) { return &Part{Late: map[int]uint32{}}, nil }
@@ -69,7 +69,8 @@ func hash(n int) uint64 {
 }
 
 // classOf is the class of a latency in microseconds; each ends 2 % above the one before. latencyOf is that end.
-func classOf(us int64) int              { return int(math.Ceil(math.Log(float64(max(us, 1))) / math.Log(1.02))) }
+func classOf(us int64) int { return int(math.Ceil(math.Log(float64(max(us, 1))) / math.Log(1.02))) }
+
 func latencyOf(class int) time.Duration { return time.Duration(math.Pow(1.02, float64(class)) * 1000) }
 
 // load is what the partitions are to serve.

@@ -25,21 +25,21 @@ const (
 
 // Strip is the state of a strip.
 type Strip struct {
-	Kind         string
-	ID, Strips   int
-	Left         int // iterations
-	Cost         time.Duration
-	Slow         string // the process that needs twice as long
-	Rows         [][]float64
-	Above, Below [][]float64 // borders that have arrived, those of this iteration first
-	Trail        []string    // members that it was at, in their order
-	Astray       int         // moves to a member that has another strip when this one runs there, and no neighbour
+	Kind         string        // strip or fixed
+	ID, Strips   int           // its place from 0, and of how many
+	Left         int           // iterations
+	Cost         time.Duration // of an iteration
+	Slow         string        // the process that needs twice as long
+	Rows         [][]float64   // its part of the matrix
+	Above, Below [][]float64   // borders that have arrived, those of this iteration first
+	Trail        []string      // members that it was at, in their order
+	Astray       int           // moves to a member that has another strip when this one runs there, and no neighbour
 }
 
 // Border is the row of a strip that its neighbour reads.
 type Border struct {
-	From int
-	Row  []float64
+	From int       // the strip
+	Row  []float64 // that is next to the other strip
 }
 
 func newStrip(_ context.Context, st Strip) (*Strip, error) { return &st, nil }

@@ -681,7 +681,7 @@ func TestBound(t *testing.T) {
 }
 
 // TestReturn: an object does not go back to the member where it ran before, from its account nor from its holder, until it
-// has stayed for local.Stay. It goes to others at once.
+// has stayed for 10 s. It goes to others at once.
 func TestReturn(t *testing.T) {
 	s := NewStore(Limits{})
 	s.self = "ann#1"
@@ -708,7 +708,7 @@ func TestReturn(t *testing.T) {
 		after  time.Duration
 		holder Peer
 		want   bool
-	}{{0, Peer{"bob", 1}, false}, {0, Peer{"bob", 2}, true}, {0, Peer{"cid", 1}, true}, {local.Stay - 1, Peer{"bob", 1}, false}, {local.Stay, Peer{"bob", 1}, true}} {
+	}{{0, Peer{"bob", 1}, false}, {0, Peer{"bob", 2}, true}, {0, Peer{"cid", 1}, true}, {10*time.Second - 1, Peer{"bob", 1}, false}, {10 * time.Second, Peer{"bob", 1}, true}} {
 		s.now = clocksync.Instant(time.Second + c.after)
 		if got := s.firstFor(c.holder.String(), nil) != nil; got != c.want {
 			t.Errorf("%+v: the account gives it: %t", c, got)
@@ -740,17 +740,17 @@ func TestTurns(t *testing.T) {
 			}
 		}
 	}
-	turns := ""
+	var turns []string
 	for range 9 {
 		l, _ := s.handTo("ann#1", 0, nil)
-		turns += l.Task.ID
+		turns = append(turns, l.Task.ID)
 		if outcome, err := s.Record(&Record{ID: l.Task.ID, On: l.On, Served: 1}, nil); outcome != Counted {
 			t.Fatal(outcome, err)
 		}
 		s.claim(l.Task.ID, "ann#1")
 	}
-	if turns != "abcabcabc" {
-		t.Errorf("they run in the order %s", turns)
+	if got := strings.Join(turns, ""); got != "abcabcabc" {
+		t.Errorf("they run in the order %s", got)
 	}
 }
 
