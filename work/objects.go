@@ -213,7 +213,7 @@ func (s *Space) Move(kind string, id any, member string) error {
 }
 
 // Locals ranges over the IDs of the objects of a kind that this member ran last. It hears when it gives one away itself or
-// its creator is lost, and not when the creator has moved one. What has run nowhere yet is not in it.
+// its creator is lost, and not when another creator has moved one. What has run nowhere yet is not in it.
 func (s *Space) Locals(kind string) iter.Seq[string] {
 	s.mu.Lock()
 	defer s.mu.Unlock()

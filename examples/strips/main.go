@@ -49,6 +49,8 @@ func begin(ctx context.Context, st *Strip, _ int) error { return st.sendBorders(
 
 // takeBorder runs an iteration once both borders are there.
 func takeBorder(ctx context.Context, st *Strip, b Border) error {
+	name, s := crew.Own()
+	st.notePlace(name, s)
 	if b.From < st.ID {
 		st.Above = append(st.Above, b.Row)
 	} else {
@@ -57,7 +59,6 @@ func takeBorder(ctx context.Context, st *Strip, b Border) error {
 	if st.ID > 0 && len(st.Above) == 0 || st.ID < st.Strips-1 && len(st.Below) == 0 {
 		return nil
 	}
-	name, s := crew.Own()
 	cost := st.Cost
 	if name == st.Slow {
 		cost *= 2
@@ -65,7 +66,6 @@ func takeBorder(ctx context.Context, st *Strip, b Border) error {
 	if err := crew.Work(ctx, cost); err != nil {
 		return err
 	}
-	st.notePlace(name, s)
 	st.step()
 	iterations.Add(1)
 	if st.Left > 0 {
@@ -256,7 +256,7 @@ func main() {
 		options = append(options, work.Object(kind, newStrip), work.On(kind, "begin "+kind, begin), work.On(kind, "border "+kind, takeBorder))
 	}
 	crew.Main(&crew.Program{
-		Name: "strips", Processes: 10, Section: "{slots: 1, strategy: {kind: receiver, share: 0.1, longest: 100ms}}", Functions: append(options, work.Func("told", told)),
+		Name: "strips", Processes: 10, Section: section, Functions: append(options, work.Func("told", told)),
 		Job: func(seed uint64) (*crew.Job, error) {
 			p, err := problemOf(*strips, *count, *cost, *slow, seed)
 			if err != nil {
@@ -323,3 +323,7 @@ func (p *problem) run(ctx context.Context, c *crew.Crew) (*crew.Report, error) {
 	}
 	return &crew.Report{Took: o.took, Bound: bound, Result: p.strips, Figures: figures, Text: text}, nil
 }
+
+// section has a process ask for strips if it had nothing to do for a part of the last 300 ms, and not as soon as it waits for
+// a border, and one give a strip if it had.
+const section = `{slots: 1, strategy: {kind: receiver, below: "avg(0.9, 300ms)", from: "avg(0.9, 300ms)", share: 0.1, again: 20ms, longest: 100ms}}`

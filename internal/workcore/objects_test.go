@@ -791,3 +791,74 @@ func TestPull(t *testing.T) {
 		}
 	}
 }
+
+// generous gives whatever waits, and never asks.
+type generous struct{}
+
+func (generous) Look(_ clocksync.Instant, _ *local.View, to []local.Demand) ([]local.Demand, clocksync.Instant) {
+	return to, clocksync.MaxInstant
+}
+
+func (generous) Answer(_ clocksync.Instant, v *local.View, _ local.Demand) local.Share {
+	return local.Share{Tasks: v.Waiting}
+}
+
+// TestGive: what a member gives counts as there for what follows in the parcel, and it knows that it has it no more. While
+// it asks itself it gives no objects, unless it drains.
+func TestGive(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		asks, drains bool
+		want         string
+	}{{"it does not ask", false, false, "o p"}, {"it asks", true, false, ""}, {"it asks and drains", true, true, "o p q"}} {
+		m, out := alone(t, 1, ann, bob)
+		m.opts.Strategy = generous{}
+		for _, o := range []Task{
+			{ID: "o", Func: "new", Object: &Object{}}, {ID: "p", Func: "new", Object: &Object{Near: []string{"o"}}}, {ID: "q", Func: "new", Object: &Object{Near: []string{"z"}}},
+		} {
+			m.Step(1, &Input{Kind: InPut, Task: &o}, out)
+			m.Step(1, &Input{Kind: InDone, Step: &Step{Record: Record{Fate: Kept, Served: 1}}}, out)
+		}
+		m.Step(1, put("long"), out)
+		for _, to := range []string{"o", "p", "q"} {
+			m.Step(1, &Input{Kind: InPut, Task: &Task{ID: "m" + to, Func: "f", For: to}}, out)
+		}
+		if got := strings.Join(m.Objects(), " "); got != "o p q" {
+			t.Fatalf("%s: it has %s", c.name, got)
+		}
+		if c.asks {
+			m.demand++
+			m.peers[0].demand, m.peers[0].deadline = m.demand, clocksync.MaxInstant
+		}
+		if c.drains {
+			m.Step(1, &Input{Kind: InDrain}, out)
+		}
+		m.Step(1, &Input{Kind: InFrame, Frame: &Frame{From: bob, To: ann, Phase: 1, Demand: &Demand{Number: 1, Tasks: 9}}}, out)
+		var got []string
+		for _, f := range out.Frames {
+			if f.Parcel != nil {
+				for _, l := range f.Parcel.Leases {
+					got = append(got, l.Lease.Task.ID)
+				}
+			}
+		}
+		if slices.Sort(got); strings.Join(got, " ") != c.want || len(m.Objects()) != 3-len(got) {
+			t.Errorf("%s: it gives %q and has %q, want %s", c.name, got, m.Objects(), c.want)
+		}
+	}
+}
+
+// TestMoveForgets: a member that has an object of its own moved knows that it has it no more.
+func TestMoveForgets(t *testing.T) {
+	m, out := alone(t, 1, ann, bob)
+	m.Step(1, &Input{Kind: InPut, Task: &Task{ID: "o", Func: "new", Object: &Object{}}}, out)
+	m.Step(1, &Input{Kind: InDone, Step: &Step{Record: Record{Fate: Kept, Served: 1}}}, out)
+	m.Step(1, &Input{Kind: InMove, ID: "o", To: "bob"}, out)
+	if out.Err != nil || !m.HasObject("o") {
+		t.Fatal(out.Err, m.Objects()) // It moves with its next message.
+	}
+	m.Step(1, &Input{Kind: InPut, Task: &Task{ID: "m", Func: "f", For: "o"}}, out)
+	if m.HasObject("o") || len(m.has) > 0 {
+		t.Errorf("it has %q, and tells of %q", m.Objects(), m.has)
+	}
+}
