@@ -591,6 +591,9 @@ func (m *Member) takeParcel(now clocksync.Instant, from *peer, p *Parcel, out *O
 		switch {
 		case l.Account == m.opts.Self:
 			m.accounts.giveBack(id, on)
+			if s, own := m.accounts.at(id); l.Lease.Task.Object != nil && p.Demand > 0 {
+				s.place(own, m.holder)
+			}
 		case m.find(l.Account) >= 0 && m.held() < MaxHeld && !here[l.id()]:
 			m.moved++
 			here[l.id()] = true

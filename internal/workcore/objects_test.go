@@ -862,3 +862,25 @@ func TestMoveForgets(t *testing.T) {
 		t.Errorf("it has %q, and tells of %q", m.Objects(), m.has)
 	}
 }
+
+// TestGotBack: an object of the own account that another member has given to this one is here from then on, and not anywhere.
+func TestGotBack(t *testing.T) {
+	m, out := alone(t, 1, ann, bob)
+	m.Step(1, &Input{Kind: InPut, Task: &Task{ID: "o", Func: "new", Object: &Object{Near: []string{"p"}}}}, out)
+	m.Step(1, &Input{Kind: InDone, Step: &Step{Record: Record{Fate: Kept, Served: 1}}}, out)
+	m.Step(1, &Input{Kind: InMove, ID: "o", To: "bob"}, out)
+	m.Step(1, put("long"), out)
+	m.Step(1, &Input{Kind: InPut, Task: &Task{ID: "m", Func: "f", For: "o"}}, out)
+	i := slices.IndexFunc(out.Frames, func(f Frame) bool { return f.Parcel != nil })
+	if i < 0 {
+		t.Fatalf("it is not brought to bob: %+v", out.Frames)
+	}
+	l := out.Frames[i].Parcel.Leases[0]
+	m.demand++
+	m.peers[0].demand, m.peers[0].deadline = m.demand, clocksync.MaxInstant
+	m.Step(2, &Input{Kind: InFrame, Frame: &Frame{From: bob, To: ann, Phase: 1, Parcel: &Parcel{Demand: m.demand, Leases: []Parted{l}}}}, out)
+	s := m.accounts.own
+	if o := s.account.objects["o"]; o.lease.at != "ann#1" || s.firstFor("cid#1", []string{"q"}) != nil || s.firstFor("cid#1", []string{"p"}) == nil {
+		t.Errorf("it is at %q", o.lease.at)
+	}
+}

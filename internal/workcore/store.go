@@ -326,6 +326,13 @@ func (s *Store) Return(id string, on uint64) {
 	}
 }
 
+// place notes that an object that waits is at a holder, which has got it from another one.
+func (s *Store) place(id, holder string) {
+	if o := s.account.objects[id]; o != nil && o.lease.holder == "" && len(o.task.Object.At) == 0 {
+		o.lease.at = holder
+	}
+}
+
 // Lose takes back all that a holder has, since it is gone. A task that it was running is recorded as
 // Poisoned if as many holders have died of it as may. It returns how many tasks were taken back.
 func (s *Store) Lose(holder string) int {
