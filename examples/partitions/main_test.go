@@ -23,7 +23,7 @@ func TestPartitions(t *testing.T) {
 		{"-processes", "4", "-store", "jetstream", "-kill-creator"},
 		{"-processes", "3", "-store", "jetstream", "-kill-server"},
 	} {
-		out, err := testprogram.Command(t, append(args, "-json", "-partitions", "20", "-accesses", "400", "-cost", "3ms", "-over", "700ms")...).CombinedOutput()
+		out, err := testprogram.Command(t, append(args, "-json", "-partitions", "20", "-accesses", "1200", "-cost", "3ms", "-over", "1200ms")...).CombinedOutput()
 		var got struct {
 			Result, Processes, Redone, Lost int64
 			Figures                         struct {
@@ -31,7 +31,7 @@ func TestPartitions(t *testing.T) {
 				Static  *struct{ P99, Idle float64 }
 			}
 		}
-		if err != nil || json.Unmarshal(out, &got) != nil || got.Result != 400 || got.Lost != 0 || got.Figures.Returns != 0 && !strings.Contains(strings.Join(args, " "), "-kill") || slices.Contains(args, "-kill") && got.Redone == 0 ||
+		if err != nil || json.Unmarshal(out, &got) != nil || got.Result != 1200 || got.Lost != 0 || got.Figures.Returns != 0 && !strings.Contains(strings.Join(args, " "), "-kill") || slices.Contains(args, "-kill") && got.Redone == 0 ||
 			slices.Contains(args, "jetstream") != (got.Figures.Static == nil) {
 			t.Errorf("%v: %v: %s", args, err, out)
 		}

@@ -23,7 +23,7 @@ func TestStrips(t *testing.T) {
 		{"-processes", "4", "-store", "jetstream", "-kill-creator"},
 		{"-processes", "3", "-store", "jetstream", "-kill-server"},
 	} {
-		out, err := testprogram.Command(t, append(args, "-json", "-strips", "12", "-iterations", "20", "-cost", "5ms")...).CombinedOutput()
+		out, err := testprogram.Command(t, append(args, "-json", "-strips", "12", "-iterations", "70", "-cost", "5ms")...).CombinedOutput()
 		var got struct {
 			Result, Processes, Redone, Lost int64
 			Seconds                         float64

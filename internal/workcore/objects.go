@@ -304,7 +304,7 @@ func (s *Store) firstFor(holder string, has []string) *open {
 	most := 0.0
 	for s.waiting.len() > 0 && len(passed) < lookedAt {
 		o := s.waiting.first()
-		if o.box == nil || holder == s.self || s.leaves || o.lease.at == "" {
+		if o.box == nil || holder == s.self || s.leaves || o.lease.at == "" && s.wasAt(o) != holder {
 			if found == nil {
 				found = o
 			}
@@ -374,7 +374,7 @@ func (s *Store) giveUp(o *open, fate Fate, why string) {
 func (s *Store) vacate(holder string) {
 	for _, o := range s.account.objects {
 		if o.lease.at == holder {
-			o.lease.at = ""
+			o.lease.at, o.lease.was = "", ""
 		}
 	}
 	for _, o := range s.takePushes() {

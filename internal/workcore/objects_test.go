@@ -718,6 +718,14 @@ func TestReturn(t *testing.T) {
 			t.Errorf("%+v: its holder gives it: %t", c, got)
 		}
 	}
+	s.now = clocksync.Instant(time.Second)
+	if o.lease.at = ""; s.firstFor("bob#1", nil) != nil {
+		t.Error("it is lost on the way, and goes back")
+	}
+	o.lease.at = "ann#1"
+	if s.vacate("ann#1"); s.firstFor("bob#1", nil) == nil {
+		t.Error("its holder is gone, and it goes nowhere")
+	}
 	l := s.leaseOf(o)
 	l.Was = strings.Repeat("b", MaxName+25)
 	want := fmt.Sprintf("the lease of object \"o\" names a member of %d bytes that it came from, and at most %d are allowed", MaxName+25, MaxName+24)
