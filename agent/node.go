@@ -124,11 +124,13 @@ func JoinNode(ctx context.Context, url string, cfg NodeConfig, blocks ...BlockCo
 		err = fmt.Errorf("%w: %w", ErrNotConnected, server.Explain(err))
 	}
 	if err == nil {
+		n.mu.Lock() // A connection may complain already.
 		n.multiplexer = newMultiplexer(cfg.Name, wire.Subjects{Tenant: n.cfg.Tenant, Group: cfg.Group}, n.control, n.cfg.Logger)
+		n.mu.Unlock()
 		err = n.multiplexer.subscribe(ctx, cfg.Name)
 	}
 	if err == nil {
-		err = n.join(ctx)
+		err = server.Explain(n.join(ctx))
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("agent: node %q: %w", cfg.Name, err), n.Close())
@@ -138,6 +140,17 @@ func JoinNode(ctx context.Context, url string, cfg NodeConfig, blocks ...BlockCo
 
 // complained logs what a connection says outside any call.
 func (n *Node) complained(err error) {
+	n.mu.Lock()
+	c := n.multiplexer
+	n.mu.Unlock()
+	if c != nil {
+		c.mu.Lock()
+		members := c.members
+		c.mu.Unlock()
+		if slices.ContainsFunc(members, func(m *Member) bool { return m.lacks(err) }) {
+			return
+		}
+	}
 	n.cfg.Logger.Warn("the connection complains", telemetry.ClassKey, bus.Class(err), "node", n.cfg.Name, "error", err)
 }
 

@@ -255,7 +255,7 @@ func (s *Server) UsesUser() bool {
 }
 
 // Explain adds to the error of an attempt to connect which credentials were used, if the server
-// has refused them, and which setting asks for TLS, if the server has none.
+// has refused them or a subject, and which setting asks for TLS, if the server has none.
 func (s *Server) Explain(err error) error {
 	if s.who.kind == "given" { // Whoever has passed the options knows.
 		return err
@@ -275,6 +275,9 @@ func (s *Server) Explain(err error) error {
 			return fmt.Errorf("%w; the server refused the key in %s, which a server of this user noted for the port: another server listens there now: %s", err, s.who.text, remedy)
 		}
 		return fmt.Errorf("%w; none was given, and the key file %s of the port does not exist: start the server as this user, or %s", err, s.who.text, remedy)
+	}
+	if who := s.Identity(); who != "" && errors.Is(err, nats.ErrPermissionViolation) {
+		return fmt.Errorf("%w; the user is that of %s", err, who)
 	}
 	if tls := cmp.Or(s.ca, s.cert); errors.Is(err, nats.ErrSecureConnWanted) && tls.text != "" {
 		return fmt.Errorf("%w; %s asks for TLS: leave it out for this server", err, tls.from)

@@ -446,6 +446,8 @@ func (s *Synchronizer) anybody(ctx context.Context, subject string) error {
 		_, err := s.bus.Request(once, subject, nil)
 		cancel()
 		switch {
+		case errors.Is(err, bus.ErrPermission):
+			return fmt.Errorf("the server does not permit the subjects of this synchronizer: use its own credential: %w", err)
 		case err == nil || !errors.Is(err, context.DeadlineExceeded):
 			return err
 		case ctx.Err() != nil:

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -10,12 +11,15 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/connect"
+	"github.com/gopegasus/pegasus/internal/show"
 	"github.com/gopegasus/pegasus/internal/testwait"
+	"github.com/gopegasus/pegasus/synchronizer"
 )
 
 // recorded is a log that is read while it is written.
@@ -269,10 +273,42 @@ func TestDeniedUsers(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `and the server does not permit a subject that this takes: `) || !strings.Contains(err.Error(), `workers.st.w2"`) && !strings.Contains(err.Error(), `workers.pr.w2"`) {
 		t.Errorf("as another member: %v", err)
 	}
+	for args, want := range map[string]string{
+		"run " + goodConfig + " --nats " + url + " --creds " + file("vic"): `synchronizer "gsync": the server does not permit the subjects of this synchronizer: use its own credential: `,
+		"node --group workers --name n1 --block b=true --nats " + url + " --creds " + file("w1"): `agent: node "n1": agent: join group "workers" as "n1-0": no synchronizer answered for group "workers" of tenant "default", ` +
+			`and the server does not permit a subject that this takes: `,
+	} {
+		code, stdout, stderr := execute(t, strings.Fields(args)...)
+		lines := strings.Split(strings.TrimSpace(stderr), "\n")
+		if last := lines[len(lines)-1]; code != exitFailure || stdout != "" || !strings.HasPrefix(last, "pegasus: "+want) || !strings.Contains(last, "; the user is that of the credentials file "+dir) {
+			t.Errorf("pegasus %s: exit %d, %s%s\nwant %s", args, code, stdout, stderr, want)
+		}
+	}
 	t.Setenv("NATS_CREDS", file("w1"))
 	_, err = agent.Join(t.Context(), url, agent.Config{Group: "workers", Name: "w2", JoinTimeout: patience})
 	if want := ": use the credential of this member, and not the credentials file " + file("w1") + " of NATS_CREDS"; err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("as another member by the environment: got %v\nwant %s", err, want)
 	}
 	p.stop()
+}
+
+// TestExpiryIsAnnounced by a run, at the time that is given.
+func TestExpiryIsAnnounced(t *testing.T) {
+	dir := keysOf(t, "", "synchronizer gsync --expires 720h")
+	k, err := openKeyring(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for days, want := range map[int]string{1: "", 17: `user "gsync": its credential expires at `, 31: `user "gsync": its credential expired at `} {
+		var out bytes.Buffer
+		f := newFeed(&out, rendering(false))
+		f.begin(show.Ready{URL: "u", Levels: []synchronizer.Level{{Name: "gsync", Group: "workers"}}})
+		k.warnings(f, time.Now().AddDate(0, 0, days))
+		if err := f.end(); err != nil {
+			t.Fatal(err)
+		}
+		if text := out.String(); strings.Contains(text, "its credential ") != (want != "") || !strings.Contains(text, want) {
+			t.Errorf("after %d days: %s\nwant %s", days, text, want)
+		}
+	}
 }

@@ -238,8 +238,8 @@ func (b *Bus) Reply(m Message, data []byte) error {
 
 // Request sends data and returns the first reply. It fails with
 // ErrNoResponders at once where nobody subscribes to the subject, and with
-// the error of ctx where nobody answers in time: it is ctx alone that bounds
-// the wait.
+// the error of ctx where nobody answers in time, or ErrPermission where the server
+// has refused the subject: it is ctx alone that bounds the wait.
 func (b *Bus) Request(ctx context.Context, subject string, data []byte) ([]byte, error) {
 	reply, err := b.request(ctx, subject, data)
 	return reply, failed("request", subject, err)
@@ -250,6 +250,9 @@ func (b *Bus) request(ctx context.Context, subject string, data []byte) ([]byte,
 		return nil, err
 	}
 	reply, err := b.nc.RequestWithContext(ctx, subject, data)
+	if refused := b.Refused(strconv.Quote(subject)); refused != nil && errors.Is(err, context.DeadlineExceeded) {
+		return nil, refused
+	}
 	if err != nil {
 		return nil, b.translate(err, len(data))
 	}
