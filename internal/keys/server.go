@@ -24,7 +24,7 @@ const (
 
 // Server is what a NATS server takes from the directory.
 type Server struct {
-	Tenant, Group string
+	Tenant, Group string           // that the users are for
 	Operator      string           // JWT
 	Account       string           // JWT of the account of the group
 	System        string           // JWT of the account of the server itself, which JetStream needs
