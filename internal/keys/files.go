@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -26,6 +27,23 @@ func checkDir(dir string) error {
 		return fmt.Errorf("keys: directory %s: its mode is %#o, so other users can open it: run chmod 700 %[1]s", dir, info.Mode().Perm())
 	}
 	return nil
+}
+
+// lock keeps other processes from changing the list of users, until the returned function is called.
+func lock(dir string) (unlock func(), err error) {
+	if err := checkDir(dir); err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, lockFile)
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) //nolint:gosec // The caller names the directory.
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return nil, fmt.Errorf("keys: directory %s: another command changes it: wait for its end; if none runs, remove %s", dir, file)
+	case err != nil:
+		return nil, fmt.Errorf("keys: file %s: %w", file, err)
+	}
+	_ = f.Close()                              // It stays empty.
+	return func() { _ = os.Remove(file) }, nil // Else the next command says what to remove.
 }
 
 // write writes a file that a reader sees whole or not at all.
@@ -113,6 +131,9 @@ func serverConf(dir string, g *group) ([]byte, error) {
 	}
 	claims := jwt.NewAccountClaims(accountID)
 	claims.Name = g.Tenant + "-" + g.Group
+	claims.Limits.JetStreamLimits = jwt.JetStreamLimits{
+		MemoryStorage: jwt.NoLimit, DiskStorage: jwt.NoLimit, Streams: jwt.NoLimit, Consumer: jwt.NoLimit, MaxAckPending: jwt.NoLimit,
+	}
 	for _, name := range roles.Names() {
 		role := roles.Role(name)
 		pair, err := readPair(dir, roleFile(role))
@@ -142,5 +163,22 @@ func serverConf(dir string, g *group) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("keys: account: %w", err)
 	}
-	return fmt.Appendf(nil, "max_control_line: 65536\nmax_connections: 16384\noperator: %s\nresolver: MEMORY\nresolver_preload: {\n  %s: %s\n}\n", trust, accountID, token), nil
+	certificate := ""
+	if g.TLS {
+		certificate = fmt.Sprintf("tls: {cert_file: %q, key_file: %q, timeout: 5}\n", certFile, keyFile)
+	}
+	return fmt.Appendf(nil, confText, certificate, trust, accountID, token), nil
 }
+
+// confText is a configuration of nats-server. A client of a secured server sends its JWT in one line, so that is long.
+const confText = `# pegasus keys has written this file, and writes it again for each user. Include it
+# in a file with further settings. Its paths are relative: start nats-server in its directory.
+max_control_line: 65536
+max_connections: 16384
+authorization: {timeout: 5}
+%soperator: %s
+resolver: MEMORY
+resolver_preload: {
+  %s: %s
+}
+`
