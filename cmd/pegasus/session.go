@@ -22,6 +22,7 @@ type session struct {
 	file    string
 	program string                                               // its name, if one runs
 	changed func(stderr io.Writer) (*synchronizer.Config, error) // the file as it is now, if that can be followed
+	keys    func() error                                         // reads --keys again; nil without
 	cfg     *synchronizer.Config                                 // that it began with
 	levels  []synchronizer.Level
 	url     address

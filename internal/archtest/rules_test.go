@@ -151,7 +151,7 @@ var Modules = map[string][]string{
 		"connect", "internal/bus", "internal/bus/bustest", "internal/bench", "agent", "synchronizer", "cmd/pegasus", "internal/testnats", "internal/worklog", "examples/*",
 	},
 	"github.com/nats-io/nats-server/v2":  {"embedded", "internal/testnats"},
-	"github.com/nats-io/jwt/v2":          {"internal/keys", "internal/testnats"},
+	"github.com/nats-io/jwt/v2":          {"embedded", "internal/keys", "internal/testnats"},
 	"github.com/nats-io/nkeys":           {"connect", "embedded", "internal/keys", "internal/testnats"},
 	"github.com/expr-lang/expr":          {"predicates"},
 	"github.com/goccy/go-yaml":           {"internal/yamlconf"},

@@ -281,8 +281,18 @@ func (b *Bus) gather(ctx context.Context, subject string, data []byte, take func
 	if err := sub.SetPendingLimits(GatherLimit, -1); err != nil {
 		return b.translate(err, 0)
 	}
+	before := b.nc.LastError()
 	if err := b.translate(b.nc.PublishRequest(subject, inbox, data), len(data)); err != nil {
 		return err
+	}
+	if err := b.flush(ctx); err != nil {
+		return err
+	}
+	// Without this a request that is refused has no answer, and fails when its time is over.
+	for _, part := range []string{`"` + subject + `"`, `"` + inbox + `"`} {
+		if err := b.Refused(part); err != nil && b.nc.LastError() != before { //nolint:errorlint // Is it the same one?
+			return err
+		}
 	}
 	for {
 		m, err := sub.NextMsgWithContext(ctx)

@@ -107,27 +107,29 @@ func save(dir string, g *group) error {
 
 // serverConf is the configuration of a nats-server that trusts the operator and knows the account.
 func serverConf(dir string, g *group) ([]byte, error) {
-	operator, err := readPair(dir, operatorFile)
-	if err != nil {
-		return nil, err
+	pairs, ids := map[string]nkeys.KeyPair{}, map[string]string{}
+	for _, file := range []string{operatorFile, systemFile, accountFile} {
+		pair, err := readPair(dir, file)
+		if err != nil {
+			return nil, err
+		}
+		if ids[file], err = pair.PublicKey(); err != nil {
+			return nil, fmt.Errorf("keys: file %s: %w", file, err)
+		}
+		pairs[file] = pair
 	}
-	account, err := readPair(dir, accountFile)
-	if err != nil {
-		return nil, err
-	}
-	operatorID, err := operator.PublicKey()
-	if err != nil {
-		return nil, fmt.Errorf("keys: file %s: %w", operatorFile, err)
-	}
-	accountID, err := account.PublicKey()
-	if err != nil {
-		return nil, fmt.Errorf("keys: file %s: %w", accountFile, err)
-	}
-	trusted := jwt.NewOperatorClaims(operatorID)
-	trusted.Name = "pegasus"
+	operator, accountID := pairs[operatorFile], ids[accountFile]
+	trusted := jwt.NewOperatorClaims(ids[operatorFile])
+	trusted.Name, trusted.SystemAccount = "pegasus", ids[systemFile]
 	trust, err := trusted.Encode(operator)
 	if err != nil {
 		return nil, fmt.Errorf("keys: operator: %w", err)
+	}
+	system := jwt.NewAccountClaims(ids[systemFile])
+	system.Name = "system"
+	systemToken, err := system.Encode(operator)
+	if err != nil {
+		return nil, fmt.Errorf("keys: system account: %w", err)
 	}
 	claims := jwt.NewAccountClaims(accountID)
 	claims.Name = g.Tenant + "-" + g.Group
@@ -167,7 +169,7 @@ func serverConf(dir string, g *group) ([]byte, error) {
 	if g.TLS {
 		certificate = fmt.Sprintf("tls: {cert_file: %q, key_file: %q, timeout: 5}\n", certFile, keyFile)
 	}
-	return fmt.Appendf(nil, confText, certificate, trust, accountID, token), nil
+	return fmt.Appendf(nil, confText, certificate, trust, system.Subject, system.Subject, systemToken, accountID, token), nil
 }
 
 // confText is a configuration of nats-server. A client of a secured server sends its JWT in one line, so that is long.
@@ -177,8 +179,10 @@ max_control_line: 65536
 max_connections: 16384
 authorization: {timeout: 5}
 %soperator: %s
+system_account: %s
 resolver: MEMORY
 resolver_preload: {
+  %s: %s
   %s: %s
 }
 `

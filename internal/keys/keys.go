@@ -25,6 +25,7 @@ const (
 	lockFile     = "users.lock" // while the list of users is changed
 	operatorFile = "operator.nk"
 	accountFile  = "account.nk"
+	systemFile   = "system.nk" // an account without users, which JetStream needs
 	usersFile    = "users.json"
 	serverFile   = "server.conf"
 )
@@ -87,7 +88,7 @@ func Init(dir string, c Config, now time.Time) error {
 	case len(files) > 0:
 		return fmt.Errorf("keys: directory %s: it is not empty: give a new one, as keys are not replaced", dir)
 	}
-	pairs := map[string]func() (nkeys.KeyPair, error){operatorFile: nkeys.CreateOperator, accountFile: nkeys.CreateAccount}
+	pairs := map[string]func() (nkeys.KeyPair, error){operatorFile: nkeys.CreateOperator, accountFile: nkeys.CreateAccount, systemFile: nkeys.CreateAccount}
 	for _, role := range roles.Names() {
 		pairs[roleFile(roles.Role(role))] = nkeys.CreateAccount
 	}
