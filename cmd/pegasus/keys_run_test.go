@@ -115,6 +115,11 @@ func TestKeysTwoHosts(t *testing.T) {
 	if code, stdout, stderr := as("op", "set", "limit=5"); code != exitOK || !strings.Contains(stdout, "limit") {
 		t.Errorf("set: exit %d, %s%s", code, stdout, stderr)
 	}
+	t.Setenv("NATS_CREDS", filepath.Join(other, "vic.creds"))
+	t.Setenv("NATS_CA", filepath.Join(other, "ca.pem"))
+	if code, stdout, stderr := execute(t, "status"); code != exitOK || !strings.Contains(stdout, "w1") { // Of the local run.
+		t.Errorf("status by the environment: exit %d, %s%s", code, stdout, stderr)
+	}
 	want := "pegasus: user w1 may not ask which synchronizers run in tenant \"default\": it needs the role viewer\n"
 	if code, _, stderr := as("w1", "status"); code != exitFailure || stderr != want {
 		t.Errorf("status of a member: exit %d, %swant %s", code, stderr, want)
@@ -125,7 +130,6 @@ func TestKeysTwoHosts(t *testing.T) {
 		t.Errorf("status with another inbox: exit %d, %swant %s", code, stderr, want)
 	}
 	t.Setenv("NATS_CREDS", filepath.Join(other, "w1.creds"))
-	t.Setenv("NATS_CA", filepath.Join(other, "ca.pem"))
 	_, err = agent.Join(t.Context(), url, agent.Config{Group: "workers", Name: "w2", JoinTimeout: time.Hour}, agent.OwnConn()) // It does not wait.
 	if !errors.Is(err, agent.ErrNoSynchronizer) || !strings.HasSuffix(err.Error(), `; give the credentials of member "w2", and not the credentials file `+other+"/w1.creds of NATS_CREDS") {
 		t.Errorf("with the key of another member: %v", err)
@@ -219,5 +223,72 @@ func TestKeysOfARunRefused(t *testing.T) {
 	text := "--keys " + many + " has the users of one group, and 2 synchronizers are to run: choose one with --name"
 	if code, _, stderr := execute(t, "run", levelsConfig, "--keys", many); code != exitFailure || stderr != "pegasus: "+text+"\n" {
 		t.Errorf("exit %d, %swant %s", code, stderr, text)
+	}
+}
+
+// TestSecurityPage executes the commands of docs/security.md, in one directory and on two addresses of this host.
+func TestSecurityPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(freeAddress(t))
+	text := strings.NewReplacer("nats.example", "127.0.0.2", "4222", port).Replace(string(page))
+	t.Chdir(t.TempDir())
+	writeFile(t, ".", "pegasus.yaml", keysConfig)
+	var run *process
+	joins := false
+	blocks := strings.Split(text, "```sh\n")[1:]
+	for _, block := range blocks {
+		block, _, _ = strings.Cut(block, "```")
+		for line := range strings.Lines(block) {
+			switch args := strings.Fields(line); args[0] {
+			case "mkdir":
+				if err := os.MkdirAll(args[2], 0o700); err != nil {
+					t.Fatal(err)
+				}
+			case "cp":
+				for _, from := range args[1 : len(args)-1] {
+					text, err := os.ReadFile(from)
+					if err != nil {
+						t.Fatal(err)
+					}
+					writeFile(t, args[len(args)-1], filepath.Base(from), string(text))
+				}
+			case "export":
+				for _, a := range args[1:] {
+					name, value, _ := strings.Cut(a, "=")
+					t.Setenv(name, value)
+				}
+				m, err := agent.Join(t.Context(), "", agent.Config{Group: "workers", Name: "w1", JoinTimeout: patience})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer m.Close() //nolint:errcheck // Its connection was cut.
+				if err := m.Set(busy{0}); err != nil {
+					t.Fatal(err)
+				}
+				run.line("epoch 1", "w1")
+				joins = true
+			case "pegasus":
+				if args[1] == "run" {
+					run = launch(t, append(args[1:], "--state", "none")...)
+					run.line("gsync")
+					continue
+				}
+				out := must(t, strings.Join(args[1:], " "))
+				if args[1] == "status" && !strings.Contains(out, "w1") {
+					t.Errorf("%s: %s", line, out)
+				}
+			default:
+				t.Fatalf("the test does not know the command %s", line)
+			}
+		}
+	}
+	run.line("the server has read server again")
+	run.line("lost", "w1")
+	run.stop()
+	if !joins || len(blocks) != 6 {
+		t.Errorf("%d blocks of commands, and joined: %v", len(blocks), joins)
 	}
 }

@@ -61,7 +61,7 @@ func (s *session) ready(levels []synchronizer.Level, standby bool) show.Ready {
 // called. Without it they need --nats.
 func (s *session) note(stderr io.Writer) func() {
 	forget, err := noteRun(&localRun{
-		URL: s.url.shown(), Tenant: s.flags.tenant, Own: s.url.own, Secured: s.url.own && s.url.secured(),
+		URL: s.url.shown(), Tenant: s.flags.tenant, Own: s.url.own, Secured: s.url.own && s.url.secured(), Keys: s.flags.keys != "",
 		PID: os.Getpid(), Started: time.Now().UTC(),
 	})
 	if err != nil {

@@ -134,6 +134,7 @@ func (a *Asker) user() string {
 // refused says which role a question takes that the server has refused.
 func (a *Asker) refused(synchronizer string, verb wire.Verb, err error) error {
 	switch verb {
+	case wire.VerbStatus, wire.VerbWhy, wire.VerbWatch:
 	case wire.VerbSet:
 		return fmt.Errorf("%s may not set parameters of %s: %w", a.user(), synchronizer, needs(err, "operator"))
 	case wire.VerbReload:

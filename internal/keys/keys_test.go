@@ -280,3 +280,21 @@ func TestDirectory(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestNATSServerReloads: a nats-server that reads server.conf again, as on its signal, cuts a revoked user off and no other.
+func TestNATSServerReloads(t *testing.T) {
+	dir := made(t)
+	file := filepath.Join(dir, "own.conf")
+	check(t, os.WriteFile(file, []byte("include ./server.conf\nlisten: \"127.0.0.1:-1\"\n"), 0o600))
+	o, err := server.ProcessConfigFile(file)
+	check(t, err)
+	o.NoSigs, o.NoLog = true, true
+	s := start(t, o)
+	first, second := connect(t, s, add(t, dir, roles.User{Role: roles.Member, Name: "w1"}, 0), "w1"), connect(t, s, add(t, dir, roles.User{Role: roles.Member, Name: "w2"}, 0), "w2")
+	check(t, s.Reload())
+	check(t, errors.Join(first.Flush(), second.Flush()))
+	check(t, keys.Revoke(dir, "w1", time.Now()))
+	check(t, s.Reload())
+	first.ends(t)
+	check(t, second.Flush())
+}
