@@ -17,6 +17,7 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/clocksync/source"
+	"github.com/gopegasus/pegasus/connect"
 	"github.com/gopegasus/pegasus/internal/agentcore"
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/config"
@@ -213,13 +214,22 @@ func (m *Member) unanswered() error {
 	return fmt.Errorf("%w for group %q of tenant %q within %v: start one with `pegasus run CONFIG`", ErrNoSynchronizer, m.cfg.Group, m.cfg.Tenant, m.cfg.JoinTimeout)
 }
 
-// notPermitted says what the server has refused, and to which credentials.
+// notPermitted says what the server has refused to the credentials of the member.
 func (m *Member) notPermitted(refused error) error {
-	remedy := fmt.Sprintf("give the credentials of member %q", m.cfg.Name)
-	if server, _, err := m.joined.server(m.url); err == nil && server.Identity() != "" {
-		remedy += ", and not " + server.Identity()
+	server := connect.Server{} // That of a node is not known here.
+	if m.joined.node == nil {
+		server, _, _ = m.joined.server(m.url) // It was found before.
 	}
-	return fmt.Errorf("%w for group %q of tenant %q, and the server does not permit a subject that this takes: %w; %s", ErrNoSynchronizer, m.cfg.Group, m.cfg.Tenant, refused, remedy)
+	return notPermitted(&server, &m.subjects, refused, "member", m.cfg.Name)
+}
+
+// notPermitted says that no synchronizer can answer, since the server refuses a subject to these credentials.
+func notPermitted(server *connect.Server, subjects *wire.Subjects, refused error, what, name string) error {
+	remedy := fmt.Sprintf("give the credentials of %s %q", what, name)
+	if who := server.Identity(); who != "" {
+		remedy += ", and not " + who
+	}
+	return fmt.Errorf("%w for group %q of tenant %q, and the server does not permit a subject that this takes: %w; %s", ErrNoSynchronizer, subjects.Group, subjects.Tenant, refused, remedy)
 }
 
 // admitted sets up what the first welcome declares.

@@ -264,7 +264,7 @@ func TestSecurityPage(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				defer m.Close() //nolint:errcheck // Its connection was cut.
+				defer m.Close() // Its connection was cut.
 				if err := m.Set(busy{0}); err != nil {
 					t.Fatal(err)
 				}
@@ -290,5 +290,29 @@ func TestSecurityPage(t *testing.T) {
 	run.stop()
 	if !joins || len(blocks) != 6 {
 		t.Errorf("%d blocks of commands, and joined: %v", len(blocks), joins)
+	}
+}
+
+// TestKeysOfAProgram: its nodes have users of the role node.
+func TestKeysOfAProgram(t *testing.T) {
+	dir := keysDir(t, "--group processors --tls", "synchronizer processors", "node n1 --processors 1", "node n2 --processors 1", "viewer vic")
+	run := launch(t, "program", "run", securedProgram(t), "--keys", dir, "--state", "none")
+	url := run.url()
+	as := func(user string, args ...string) []string {
+		return append(args, "--nats", url, "--tlsca", filepath.Join(dir, "ca.pem"), "--creds", filepath.Join(dir, user+".creds"))
+	}
+	code, _, stderr := execute(t, as("n2", "node", "--name", "n1", "--processors", "1", "--block", "b=true")...)
+	want := `"pegasus.v1.default.processors.sg.n1"; give the credentials of node "n1"` + "\n"
+	if code != exitFailure || !strings.HasSuffix(stderr, want) {
+		t.Errorf("with the key of another node: exit %d, %swant %s", code, stderr, want)
+	}
+	node := launch(t, as("n1", "node", "--name", "n1", "--processors", "1", "--block", "b=true")...)
+	node.line("node n1")
+	if code, stderr := run.exit(); code != exitOK || stderr != "" {
+		t.Errorf("program run: exit %d, %s", code, stderr)
+	}
+	node.cancel()
+	if code, stderr := node.exit(); code != exitOK {
+		t.Errorf("node: exit %d, %s", code, stderr)
 	}
 }
