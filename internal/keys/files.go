@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nkeys"
@@ -23,7 +24,7 @@ func checkDir(dir string) error {
 		return fmt.Errorf("keys: directory %s: make it with init: %w", dir, err)
 	case !info.IsDir():
 		return fmt.Errorf("keys: directory %s: it is a file: give a directory", dir)
-	case info.Mode().Perm()&0o077 != 0:
+	case info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows": // That has no modes of files.
 		return fmt.Errorf("keys: directory %s: its mode is %#o, so other users can open it: run chmod 700 %[1]s", dir, info.Mode().Perm())
 	}
 	return nil
