@@ -88,6 +88,7 @@ var Imports = map[string][]string{
 	"internal/version":    {},
 	"internal/ask":        {"internal/bus", "internal/wire", "internal/workcore", "synchronizer", "monitor"},
 	"configs":             {},
+	"web":                 {"monitor"},
 	"cmd/pegasus":         {"anything"},
 	"examples/tsp/bnb":    {"examples/tsp/tsplib"},
 	"examples/tsp/tsplib": {},
