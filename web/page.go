@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"crypto/rand"
+	"crypto/subtle"
 	"embed"
 	"encoding/json"
 	"errors"
@@ -28,6 +29,9 @@ type Source interface {
 type Options struct {
 	Source Source           // required
 	Now    func() time.Time // reads the wall clock; required
+	// Key is what a browser needs to get values of the run, behind #key= in the URL that it opens;
+	// empty: nothing.
+	Key string
 	// Prefix is the path that the page lies under, such as "/pegasus"; empty for "/".
 	Prefix string
 }
@@ -52,6 +56,7 @@ var types = map[string]string{
 type Page struct {
 	source Source
 	now    func() time.Time
+	key    string // empty: none
 	id     string // of this life of the page
 	routes http.Handler
 
@@ -76,12 +81,12 @@ func New(o Options) (*Page, error) {
 		return nil, fmt.Errorf("prefix %q: the page cannot lie there: give a path such as /pegasus", o.Prefix)
 	}
 	p := &Page{
-		source: o.Source, now: o.Now, id: rand.Text(), turn: make(chan struct{}, 1), asked: make(chan struct{}, maxQuestions),
+		source: o.Source, now: o.Now, key: o.Key, id: rand.Text(), turn: make(chan struct{}, 1), asked: make(chan struct{}, maxQuestions),
 		explained: map[question]explained{},
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /stream", p.serveStream)
-	mux.HandleFunc("GET /why", p.serveWhy)
+	mux.HandleFunc("GET /stream", p.needKey(p.serveStream))
+	mux.HandleFunc("GET /why", p.needKey(p.serveWhy))
 	mux.HandleFunc("GET /{$}", serveFile("index.html"))
 	entries, err := files.ReadDir("page")
 	if err != nil {
@@ -97,6 +102,17 @@ func New(o Options) (*Page, error) {
 		p.routes = outer // Which redirects from the prefix without a slash.
 	}
 	return p, nil
+}
+
+// needKey guards values of the run; the files of the page are no secret.
+func (p *Page) needKey(serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if p.key != "" && subtle.ConstantTimeCompare([]byte(r.URL.Query().Get("key")), []byte(p.key)) == 0 {
+			http.Error(w, "key: it is missing or wrong: open the URL that was printed when the page was started", http.StatusForbidden)
+			return
+		}
+		serve(w, r)
+	}
 }
 
 func serveFile(name string) http.HandlerFunc {

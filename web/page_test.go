@@ -407,6 +407,33 @@ func TestWhy(t *testing.T) {
 	}
 }
 
+// TestKey: values of the run need it, the files of the page do not.
+func TestKey(t *testing.T) {
+	s := &source{asked: make(chan string, 10)}
+	p, err := web.New(web.Options{Source: s, Now: time.Now, Key: "k3y"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.PublishStatus(&monitor.Status{Synchronizer: "g", Predicates: []monitor.PredicateStatus{{Name: "p"}}})
+	server := httptest.NewServer(p)
+	t.Cleanup(server.Close)
+	const want = "key: it is missing or wrong: open the URL that was printed when the page was started\n"
+	for _, query := range []string{"", "?key=", "?key=k3", "?key=k3yy", "?KEY=k3y", "?key=wrong&key=k3y"} {
+		for _, path := range []string{"/stream", "/why"} {
+			if a := get(t, server.URL+path+query); a.code != http.StatusForbidden || a.text != want {
+				t.Errorf("%s%s: %d %s", path, query, a.code, a.text)
+			}
+		}
+	}
+	if a := get(t, server.URL+"/why?synchronizer=g&predicate=p&key=k3y"); a.code != http.StatusOK {
+		t.Errorf("%d %s", a.code, a.text)
+	}
+	openStream(t, server.URL+"/stream?key=k3y").next("status")
+	if a := get(t, server.URL+"/app.js"); a.code != http.StatusOK || strings.Contains(a.text, "k3y") {
+		t.Errorf("%d", a.code)
+	}
+}
+
 // TestManyQuestions: browsers share an answer, and more than 16 do not wait.
 func TestManyQuestions(t *testing.T) {
 	s := &source{hold: make(chan struct{})}

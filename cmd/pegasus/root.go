@@ -51,7 +51,7 @@ func newRoot() *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.Flags().Bool("version", false, "print the version and end") // Declared here, or cobra takes -v for it.
 	root.SetFlagErrorFunc(suggestFlag)
-	root.AddCommand(newRun(), newStatus(), newWhy(), newWatch(), newSet(), newReload(), newReplay())
+	root.AddCommand(newRun(), newStatus(), newWhy(), newWatch(), newUI(), newSet(), newReload(), newReplay())
 	root.AddCommand(newCheck(), newTest(), newSim(), newConfig(), newProgram(), newNode(), newBalance(), newWork(), newDetect(), newClock(openSources))
 	root.AddCommand(newHealth(), newKeys(), newBench(), newVersion())
 	root.AddCommand(newCompletion(), newMan())

@@ -13,12 +13,21 @@ import { Why } from "./why.js";
 /** @type {State} */
 const state = { statuses: new Map(), events: new Events() };
 
+// The key of the page stands behind #key= in the URL that was printed. It stays in this browser.
+const place = `pegasus key ${location.pathname}`;
+if (location.hash.startsWith("#key=")) {
+  localStorage.setItem(place, location.hash.slice("#key=".length));
+  history.replaceState(null, "", "#overview");
+}
+const key = localStorage.getItem(place) ?? "";
+
 const streamLimit = 6000; // milliseconds without a frame
 const connection = /** @type {HTMLElement} */ (document.getElementById("connection"));
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 let lastFrame = performance.now();
 let connected = false;
 let dropped = 0;
+let refused = false;
 
 /** @type {{root: HTMLElement, show: (state: State) => void, close?: () => void}} */
 let page = { root: element("div"), show() {} };
@@ -38,7 +47,7 @@ function route() {
   const [name, ...rest] = location.hash.slice(1).split("/");
   page.close?.();
   if (name === "why" && rest.length === 2) {
-    page = new Why(decode(rest[0]), decode(rest[1]));
+    page = new Why(decode(rest[0]), decode(rest[1]), key);
   } else if (name === "timeline") {
     page = new Timeline();
   } else {
@@ -62,10 +71,11 @@ function decode(text) {
 }
 
 function connect() {
-  const source = new EventSource("stream");
+  const source = new EventSource(`stream?${new URLSearchParams({ key })}`);
   source.onmessage = (message) => {
     const frame = JSON.parse(message.data);
     connected = true;
+    refused = false;
     lastFrame = performance.now();
     if (frame.kind === "hello") {
       state.events.hello(frame.page);
@@ -79,7 +89,9 @@ function connect() {
   };
   source.onerror = () => {
     connected = false;
-    if (source.readyState === EventSource.CLOSED) setTimeout(connect, 3000); // It was refused.
+    if (source.readyState !== EventSource.CLOSED) return; // The browser connects again.
+    refused = true;
+    setTimeout(connect, 3000);
   };
 }
 
@@ -88,7 +100,8 @@ function check() {
   const stopped = !connected || age > streamLimit;
   const slow = dropped > 0 ? `; ${dropped} slow browsers were dropped` : "";
   const since = oldSince(age, -1, new Date());
-  setText(connection, stopped ? `The stream stopped at ${since}: all values are of then` : `Live, ${clock(new Date())}${slow}`);
+  if (refused) setText(connection, `The page was refused ${since}: open the URL that pegasus ui printed, or close other tabs`);
+  else setText(connection, stopped ? `The stream stopped at ${since}: all values are of then` : `Live, ${clock(new Date())}${slow}`);
   document.body.classList.toggle("stopped", stopped);
   draw();
 }

@@ -7,9 +7,10 @@ export class Why {
   /**
    * @param {string} synchronizer
    * @param {string} predicate
+   * @param {string} key
    */
-  constructor(synchronizer, predicate) {
-    this.query = new URLSearchParams({ synchronizer, predicate });
+  constructor(synchronizer, predicate, key) {
+    this.query = new URLSearchParams({ synchronizer, predicate, key });
     this.title = element("h2", {}, `Why ${predicate}`);
     this.fault = element("p", { class: "warning", role: "status" });
     this.body = element("div");
