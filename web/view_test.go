@@ -7,14 +7,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/gopegasus/pegasus/monitor"
 )
-
-func ptr(x float64) *float64 { return &x }
 
 // sample is a status with all that a view tells.
 func sample() *monitor.Status {
@@ -24,7 +23,7 @@ func sample() *monitor.Status {
 		Members: []monitor.MemberStatus{
 			{Name: "w1", Standing: monitor.Ready, Heard: 0.01},
 			{
-				Name: "w2", Host: "h", Standing: monitor.InEpoch, Silent: true, Heard: 4, Clock: monitor.ClockStatus{Status: "synchronized", Source: "ntp", Bound: ptr(0.001)},
+				Name: "w2", Host: "h", Standing: monitor.InEpoch, Silent: true, Heard: 4, Clock: monitor.ClockStatus{Status: "synchronized", Source: "ntp", Bound: new(0.001)},
 				State: monitor.Values{{Name: "load", Value: json.Number("9007199254740993")}},
 			},
 			{Name: "w3", Standing: monitor.InEpoch, Gap: 2, Behind: 3, Gaps: 1, Lost: 9},
@@ -35,12 +34,12 @@ func sample() *monitor.Status {
 			{Name: "w8", Standing: monitor.InEpoch, State: monitor.Values{{Name: "load", Value: nil}}},
 		},
 		Predicates: []monitor.PredicateStatus{
-			{Name: "<img src=x onerror=alert(1)>\"'\u2028\n\x00", Truth: "true", Since: ptr(1.5), Decision: "g/1/2", Ago: 3, Fired: 2, Notes: []string{"no region"}},
-			{Name: "held", Truth: "true", Since: ptr(1), Armed: true, Hold: &monitor.Hold{Certain: 0.5, Wanted: 2}},
+			{Name: "<img src=x onerror=alert(1)>\"'\u2028\n\x00", Truth: "true", Since: new(1.5), Decision: "g/1/2", Ago: 3, Fired: 2, Notes: []string{"no region"}},
+			{Name: "held", Truth: "true", Since: new(1.0), Armed: true, Hold: &monitor.Hold{Certain: 0.5, Wanted: 2}},
 			{Name: "new", Truth: "unknown"},
-			{Name: "no", Truth: "false", Since: ptr(1), Armed: true, Decision: "g/1/3", Ago: 1},
-			{Name: "lost", Truth: "unknown", Reason: "a report is lost", Since: ptr(1), Armed: true},
-			{Name: "yes", Truth: "true", Since: ptr(1), Armed: true},
+			{Name: "no", Truth: "false", Since: new(1.0), Armed: true, Decision: "g/1/3", Ago: 1},
+			{Name: "lost", Truth: "unknown", Reason: "a report is lost", Since: new(1.0), Armed: true},
+			{Name: "yes", Truth: "true", Since: new(1.0), Armed: true},
 		},
 	}
 }
@@ -83,8 +82,8 @@ func TestStatusView(t *testing.T) {
 	}
 	large := &monitor.Status{}
 	for i := range 3000 {
-		large.Members = append(large.Members, monitor.MemberStatus{Name: fmt.Sprint(i), Silent: i == 2999, Standing: monitor.InEpoch})
-		large.Predicates = append(large.Predicates, monitor.PredicateStatus{Name: fmt.Sprint(i), Decision: "d", Ago: float64(i)})
+		large.Members = append(large.Members, monitor.MemberStatus{Name: strconv.Itoa(i), Silent: i == 2999, Standing: monitor.InEpoch})
+		large.Predicates = append(large.Predicates, monitor.PredicateStatus{Name: strconv.Itoa(i), Decision: "d", Ago: float64(i)})
 	}
 	v = newStatusView(large, 0)
 	if len(v.Members) != 500 || v.MembersMore != 2500 || v.Members[0].Name != "2999" || len(v.Predicates) != 1000 || v.PredicatesMore != 2000 || len(v.Decisions) != 10 {
@@ -95,7 +94,7 @@ func TestStatusView(t *testing.T) {
 // explanation has a tree, and no decision.
 func explanation() *monitor.Explanation {
 	p := sample().Predicates[0]
-	p.Truth, p.Since = "unknown", ptr(2)
+	p.Truth, p.Since = "unknown", new(2.0)
 	return &monitor.Explanation{
 		Synchronizer: "g", PredicateStatus: p, For: 1, When: "all(members, .load > 1)",
 		Parts: []monitor.Condition{
@@ -105,7 +104,7 @@ func explanation() *monitor.Explanation {
 				True: &monitor.Some{Count: 2, Names: []string{"w1", "w2"}}, False: &monitor.Some{}, Unknown: &monitor.Some{Count: 1, Names: []string{"w3"}},
 			},
 		},
-		Missing: []monitor.Missing{{Kind: "silent", Member: "w1", Text: "w1 is silent", Since: ptr(4)}, {Kind: "condition", Text: "it is not true"}},
+		Missing: []monitor.Missing{{Kind: "silent", Member: "w1", Text: "w1 is silent", Since: new(4.0)}, {Kind: "condition", Text: "it is not true"}},
 	}
 }
 
