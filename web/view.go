@@ -75,7 +75,7 @@ type decisionView struct {
 func newStatusView(s *monitor.Status, waits time.Duration) *statusView {
 	v := &statusView{
 		Kind: "status", Synchronizer: s.Synchronizer, Group: s.Group, Tenant: s.Tenant, Epoch: "no epoch", State: stateText(s.State),
-		Leader: cmp.Or(s.Leader, "no other process stands by"), Standbys: slices.Clone(s.Standbys),
+		Leader: cmp.Or(s.Leader, "no other process stands by"), Standbys: append([]string{}, s.Standbys...),
 		Members: []memberView{}, Predicates: []predicateView{}, Decisions: []decisionView{},
 	}
 	if s.Epoch > 0 {

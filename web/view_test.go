@@ -80,6 +80,11 @@ func TestStatusView(t *testing.T) {
 	if over.State != "global state 1 of epoch 1: over, and the next one is not certain yet" || len(over.Waits) > 0 || over.Leader != "no other process stands by" {
 		t.Errorf("%+v", over)
 	}
+	for _, view := range []any{over, newWhyView(&monitor.Explanation{Last: &monitor.LastDecision{}})} { // The scripts take lists.
+		if text, err := json.Marshal(view); err != nil || strings.Contains(string(text), "null") {
+			t.Errorf("%v: %s", err, text)
+		}
+	}
 	large := &monitor.Status{}
 	for i := range 3000 {
 		large.Members = append(large.Members, monitor.MemberStatus{Name: strconv.Itoa(i), Silent: i == 2999, Standing: monitor.InEpoch})
