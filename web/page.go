@@ -67,7 +67,11 @@ type Page struct {
 	explained map[question]explained // guarded by turn
 }
 
-type question struct{ synchronizer, predicate string }
+type question struct {
+	name
+
+	predicate string
+}
 
 type explained struct {
 	at   time.Time
@@ -166,9 +170,9 @@ func isLoopback(host string) bool {
 
 // serveWhy answers with a whyView.
 func (p *Page) serveWhy(w http.ResponseWriter, r *http.Request) {
-	q := question{r.URL.Query().Get("synchronizer"), r.URL.Query().Get("predicate")}
-	group, err := p.stream.find(q)
-	if err != nil {
+	query := r.URL.Query()
+	q := question{name{query.Get("group"), query.Get("synchronizer")}, query.Get("predicate")}
+	if err := p.stream.check(q); err != nil {
 		http.Error(w, err.Error(), http.StatusNotFound)
 		return
 	}
@@ -179,7 +183,7 @@ func (p *Page) serveWhy(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprintf("explanations: %d are waited for already: ask again in a second", maxQuestions), http.StatusServiceUnavailable)
 		return
 	}
-	text, err := p.explain(r.Context(), q, group)
+	text, err := p.explain(r.Context(), q)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadGateway)
 		return
@@ -189,7 +193,7 @@ func (p *Page) serveWhy(w http.ResponseWriter, r *http.Request) {
 }
 
 // explain asks the source, unless it has just answered the same question.
-func (p *Page) explain(ctx context.Context, q question, group string) ([]byte, error) {
+func (p *Page) explain(ctx context.Context, q question) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, explainTime)
 	defer cancel()
 	select {
@@ -207,7 +211,7 @@ func (p *Page) explain(ctx context.Context, q question, group string) ([]byte, e
 	if ok {
 		return e.text, nil
 	}
-	answer, err := p.source.Explain(ctx, q.synchronizer, group, q.predicate)
+	answer, err := p.source.Explain(ctx, q.synchronizer, q.group, q.predicate)
 	if err != nil {
 		return nil, err
 	}

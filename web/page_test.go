@@ -166,7 +166,7 @@ func TestRefused(t *testing.T) {
 		{[]string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors"}, "request of another page (Sec-Fetch-Site: cross-site)" + own},
 		{[]string{"Sec-Fetch-Site", "same-site"}, "request of another page (Sec-Fetch-Site: same-site)" + own},
 	} {
-		for _, path := range []string{"/", "/why?synchronizer=g&predicate=a/1"} {
+		for _, path := range []string{"/", "/why?group=workers&synchronizer=g&predicate=a/1"} {
 			a := get(t, server.URL+path, c.header...)
 			if c.want == "" && a.code != http.StatusOK || c.want != "" && (a.code != http.StatusForbidden || a.text != c.want) {
 				t.Errorf("%s %q: %d %s\nwant %s", path, c.header, a.code, a.text, c.want)
@@ -174,7 +174,7 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete} {
-		for _, path := range []string{"/", "/stream", "/why?synchronizer=g&predicate=a/1"} {
+		for _, path := range []string{"/", "/stream", "/why?group=workers&synchronizer=g&predicate=a/1"} {
 			if a := do(t, method, server.URL+path); a.code != http.StatusMethodNotAllowed {
 				t.Errorf("%s %s: %d", method, path, a.code)
 			}
@@ -369,10 +369,12 @@ func TestManySynchronizers(t *testing.T) {
 // TestWhy asks the source for what the overview shows, and for nothing else.
 func TestWhy(t *testing.T) {
 	s := &source{}
-	_, server := serve(t, "", s)
+	p, server := serve(t, "", s)
+	p.PublishStatus(&monitor.Status{Synchronizer: "g", Group: "others", Predicates: []monitor.PredicateStatus{{Name: "b"}}})
 	ask := func(synchronizer, predicate string) answer {
 		r, _ := http.NewRequest(http.MethodGet, server.URL+"/why", nil) //nolint:noctx // Only for its URL.
 		q := r.URL.Query()
+		q.Set("group", "workers")
 		q.Set("synchronizer", synchronizer)
 		q.Set("predicate", predicate)
 		return get(t, server.URL+"/why?"+q.Encode())
@@ -393,9 +395,9 @@ func TestWhy(t *testing.T) {
 		code                    int
 		want                    string
 	}{
-		{"x", "a/1", http.StatusNotFound, `synchronizer "x": none of that name has answered: choose one of the overview`},
+		{"x", "a/1", http.StatusNotFound, `synchronizer "x" of group "workers": none of that name has answered: choose one of the overview`},
 		{"g", "b", http.StatusNotFound, `predicate "b": synchronizer "g" has none of that name: choose one of the overview`},
-		{"", "", http.StatusNotFound, `synchronizer "": none of that name has answered: choose one of the overview`},
+		{"", "", http.StatusNotFound, `synchronizer "" of group "workers": none of that name has answered: choose one of the overview`},
 		{"g", "mute", http.StatusBadGateway, `synchronizer "g" has gone`},
 	} {
 		if a := ask(c.synchronizer, c.predicate); a.code != c.code || a.text != c.want+"\n" {
@@ -414,7 +416,7 @@ func TestKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.PublishStatus(&monitor.Status{Synchronizer: "g", Predicates: []monitor.PredicateStatus{{Name: "p"}}})
+	p.PublishStatus(&monitor.Status{Synchronizer: "g", Group: "w", Predicates: []monitor.PredicateStatus{{Name: "p"}}})
 	server := httptest.NewServer(p)
 	t.Cleanup(server.Close)
 	const want = "key: it is missing or wrong: open the URL that was printed when the page was started\n"
@@ -425,7 +427,7 @@ func TestKey(t *testing.T) {
 			}
 		}
 	}
-	if a := get(t, server.URL+"/why?synchronizer=g&predicate=p&key=k3y"); a.code != http.StatusOK {
+	if a := get(t, server.URL+"/why?group=w&synchronizer=g&predicate=p&key=k3y"); a.code != http.StatusOK {
 		t.Errorf("%d %s", a.code, a.text)
 	}
 	openStream(t, server.URL+"/stream?key=k3y").next("status")
@@ -438,7 +440,7 @@ func TestKey(t *testing.T) {
 func TestManyQuestions(t *testing.T) {
 	s := &source{hold: make(chan struct{})}
 	_, server := serve(t, "", s)
-	url := server.URL + "/why?synchronizer=g&predicate=a/1"
+	url := server.URL + "/why?group=workers&synchronizer=g&predicate=a/1"
 	codes := make(chan int, 40)
 	for range 40 {
 		go func() {

@@ -29,12 +29,12 @@ const (
 type stream struct {
 	mu       sync.Mutex
 	browsers map[*browser]struct{}
-	latest   map[string]*standing // by synchronizer
-	history  [][]byte             // frames of events, oldest first
-	bytes    int                  // of history
-	number   uint64               // of the newest event
-	dropped  uint64               // browsers that read too slowly
-	full     bool                 // a synchronizer beyond maxSynchronizers was left out
+	latest   map[name]*standing
+	history  [][]byte // frames of events, oldest first
+	bytes    int      // of history
+	number   uint64   // of the newest event
+	dropped  uint64   // browsers that read too slowly
+	full     bool     // a synchronizer beyond maxSynchronizers was left out
 }
 
 // browser is one reader of the stream.
@@ -42,9 +42,11 @@ type browser struct {
 	frames chan []byte // closed when the browser is dropped
 }
 
+// name names a synchronizer.
+type name struct{ group, synchronizer string }
+
 // standing is the newest status of a synchronizer.
 type standing struct {
-	group      string
 	at         time.Time
 	view       *statusView
 	predicates map[string]bool
@@ -85,7 +87,8 @@ func (p *Page) PublishStatus(s *monitor.Status) {
 func (st *stream) setStatus(now time.Time, s *monitor.Status) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	k := st.latest[s.Synchronizer]
+	n := name{s.Group, s.Synchronizer}
+	k := st.latest[n]
 	if k == nil {
 		if len(st.latest) >= maxSynchronizers {
 			first := !st.full
@@ -93,10 +96,10 @@ func (st *stream) setStatus(now time.Time, s *monitor.Status) bool {
 			return !first
 		}
 		if st.latest == nil {
-			st.latest = map[string]*standing{}
+			st.latest = map[name]*standing{}
 		}
 		k = &standing{}
-		st.latest[s.Synchronizer] = k
+		st.latest[n] = k
 	}
 	switch {
 	case s.Epoch > 0:
@@ -104,7 +107,7 @@ func (st *stream) setStatus(now time.Time, s *monitor.Status) bool {
 	case k.waits.IsZero():
 		k.waits = now
 	}
-	k.group, k.at, k.predicates = s.Group, now, map[string]bool{}
+	k.at, k.predicates = now, map[string]bool{}
 	for i := range s.Predicates {
 		k.predicates[s.Predicates[i].Name] = true
 	}
@@ -182,18 +185,18 @@ func (st *stream) dropLocked(b *browser) {
 	}
 }
 
-// find returns the group of a synchronizer that has a predicate.
-func (st *stream) find(q question) (group string, err error) {
+// check fails if the synchronizer is not known or has no such predicate.
+func (st *stream) check(q question) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	k := st.latest[q.synchronizer]
+	k := st.latest[q.name]
 	if k == nil {
-		return "", fmt.Errorf("synchronizer %q: none of that name has answered: choose one of the overview", q.synchronizer)
+		return fmt.Errorf("synchronizer %q of group %q: none of that name has answered: choose one of the overview", q.synchronizer, q.group)
 	}
 	if !k.predicates[q.predicate] {
-		return "", fmt.Errorf("predicate %q: synchronizer %q has none of that name: choose one of the overview", q.predicate, q.synchronizer)
+		return fmt.Errorf("predicate %q: synchronizer %q has none of that name: choose one of the overview", q.predicate, q.synchronizer)
 	}
-	return k.group, nil
+	return nil
 }
 
 // open adds a browser, and returns the frames that it gets first. It returns nil if

@@ -75,7 +75,7 @@ type decisionView struct {
 func newStatusView(s *monitor.Status, waits time.Duration) *statusView {
 	v := &statusView{
 		Kind: "status", Synchronizer: s.Synchronizer, Group: s.Group, Tenant: s.Tenant, Epoch: "no epoch", State: stateText(s.State),
-		Leader: cmp.Or(s.Leader, "no other process stands by"), Standbys: append([]string{}, s.Standbys...),
+		Leader: cmp.Or(s.Leader, "its only process"), Standbys: append([]string{}, s.Standbys...),
 		Members: []memberView{}, Predicates: []predicateView{}, Decisions: []decisionView{},
 	}
 	if s.Epoch > 0 {
@@ -125,7 +125,7 @@ func stateText(g *monitor.StateStatus) string {
 	}
 	text := fmt.Sprintf("global state %d of epoch %d: ", g.Index, g.Epoch)
 	if g.InForce {
-		text += "certainly held for " + monitor.Seconds(g.Held) + " so far"
+		text += "in force, certainly held for " + monitor.Seconds(g.Held)
 	} else {
 		text += "over, and the next one is not certain yet"
 	}
@@ -187,7 +187,9 @@ func newMemberView(m *monitor.MemberStatus) memberView {
 	if m.Clock.Source != "" && m.Clock.Source != m.Clock.Status {
 		v.Clock += " by " + m.Clock.Source
 	}
-	if m.Clock.Bound != nil {
+	if m.Clock.Bound != nil && *m.Clock.Bound == 0 {
+		v.Bound = "0"
+	} else if m.Clock.Bound != nil {
 		v.Bound = "±" + monitor.Seconds(*m.Clock.Bound)
 	}
 	switch {

@@ -47,7 +47,7 @@ func sample() *monitor.Status {
 // TestStatusView has each text.
 func TestStatusView(t *testing.T) {
 	v := newStatusView(sample(), 7*time.Second)
-	if want := "global state 5 of epoch 2: certainly held for 1.5s so far; the state of some member is unknown"; v.State != want {
+	if want := "global state 5 of epoch 2: in force, certainly held for 1.5s; the state of some member is unknown"; v.State != want {
 		t.Errorf("%s\nwant %s", v.State, want)
 	}
 	wants := []string{
@@ -77,7 +77,7 @@ func TestStatusView(t *testing.T) {
 		t.Errorf("decisions: %+v", v.Decisions)
 	}
 	over := newStatusView(&monitor.Status{Epoch: 1, State: &monitor.StateStatus{Epoch: 1, Index: 1}}, 0)
-	if over.State != "global state 1 of epoch 1: over, and the next one is not certain yet" || len(over.Waits) > 0 || over.Leader != "no other process stands by" {
+	if over.State != "global state 1 of epoch 1: over, and the next one is not certain yet" || len(over.Waits) > 0 || over.Leader != "its only process" {
 		t.Errorf("%+v", over)
 	}
 	for _, view := range []any{over, newWhyView(&monitor.Explanation{Last: &monitor.LastDecision{}})} { // The scripts take lists.

@@ -105,7 +105,7 @@ func TestUI(t *testing.T) {
 	}
 	f.next(`"event":"signal"`, `"lane":"member w1"`, "applied")
 	f.next(`"kind":"status"`, `"name":"w1"`, "phase=idle load=0.25", `"id":"gsync/1/1"`)
-	why, err := io.ReadAll(getPage(t, url+"why?synchronizer=gsync&predicate=all-idle&"+key))
+	why, err := io.ReadAll(getPage(t, url+"why?group=workers&synchronizer=gsync&predicate=all-idle&"+key))
 	if err != nil || !containsAll(string(why), []string{`"truth":"true"`, `"id":"gsync/1/1"`, `"kind":"armed"`, `"member":"w1"`}) {
 		t.Errorf("%v: %s", err, why)
 	}

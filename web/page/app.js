@@ -1,12 +1,13 @@
 // @ts-check
 import { element, setText } from "./dom.js";
-import { Events, clock, oldSince } from "./model.js";
+import { Events, clock, keyOf, oldSince } from "./model.js";
 import { Overview } from "./overview.js";
 import { Timeline } from "./timeline.js";
 import { Why } from "./why.js";
 
 /**
- * What the stream has brought. A status came at an instant of performance.now.
+ * What the stream has brought. A status came at an instant of performance.now; its key is
+ * that of keyOf.
  * @typedef {{statuses: Map<string, {view: any, at: number}>, events: Events}} State
  */
 
@@ -46,8 +47,8 @@ function draw() {
 function route() {
   const [name, ...rest] = location.hash.slice(1).split("/");
   page.close?.();
-  if (name === "why" && rest.length === 2) {
-    page = new Why(decode(rest[0]), decode(rest[1]), key);
+  if (name === "why" && rest.length === 3) {
+    page = new Why(decode(rest[0]), decode(rest[1]), decode(rest[2]), key);
   } else if (name === "timeline") {
     page = new Timeline();
   } else {
@@ -81,7 +82,7 @@ function connect() {
       state.events.hello(frame.page);
       dropped = frame.dropped;
     } else if (frame.kind === "status") {
-      state.statuses.set(frame.synchronizer, { view: frame, at: performance.now() - frame.age });
+      state.statuses.set(keyOf(frame), { view: frame, at: performance.now() - frame.age });
     } else if (frame.kind === "event") {
       state.events.add(frame);
     }

@@ -62,9 +62,10 @@ export class Table {
 
 /**
  * The address of the page why.
+ * @param {string} group
  * @param {string} synchronizer
  * @param {string} predicate
  */
-export function whyLink(synchronizer, predicate) {
-  return `#why/${encodeURIComponent(synchronizer)}/${encodeURIComponent(predicate)}`;
+export function whyLink(group, synchronizer, predicate) {
+  return `#why/${[group, synchronizer, predicate].map(encodeURIComponent).join("/")}`;
 }

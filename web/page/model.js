@@ -77,6 +77,14 @@ export class Events {
 }
 
 /**
+ * The key of a synchronizer: another group may have one of the same name.
+ * @param {{group: string, synchronizer: string}} view
+ */
+export function keyOf(view) {
+  return JSON.stringify([view.synchronizer, view.group]);
+}
+
+/**
  * Sorts events into lanes. An open state reaches to the last status of its synchronizer.
  * @param {PageEvent[]} events
  * @param {Map<string, number>} statuses time of the last status, by synchronizer

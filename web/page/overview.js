@@ -1,6 +1,6 @@
 // @ts-check
 import { Table, element, setText, whyLink } from "./dom.js";
-import { oldSince } from "./model.js";
+import { clock, oldSince } from "./model.js";
 
 /** After this many milliseconds a status is old. */
 export const statusLimit = 3000;
@@ -22,11 +22,12 @@ class Section {
   /**
    * @param {any} s a statusView
    * @param {string[]} below synchronizers that are members of this one
+   * @param {number} age of the status in milliseconds
    */
-  show(s, below) {
+  show(s, below, age) {
     setText(this.title, s.synchronizer);
     const facts = [
-      ["Group", `${s.group}, tenant ${s.tenant}`], ["Epoch", s.epoch], ["State", s.state], ["Leads", s.leader],
+      ["As of", clock(new Date(Date.now() - age))], ["Group", `${s.group}, tenant ${s.tenant}`], ["Epoch", s.epoch], ["State", s.state], ["Leads", s.leader],
       ["Stands by", s.standbys.join("; ") || "no process"],
     ];
     if (below.length > 0) facts.push(["Level", `above ${below.join(", ")}`]);
@@ -42,10 +43,10 @@ class Section {
     });
     this.predicates.fill(s.predicates.map((/** @type {any} */ p) => ({
       class: `truth-${p.truth}`,
-      cells: [{ text: p.name, href: whyLink(s.synchronizer, p.name) }, p.truth, p.since, p.fired, p.last, p.waits],
+      cells: [{ text: p.name, href: whyLink(s.group, s.synchronizer, p.name) }, p.truth, p.since, p.fired, p.last, p.waits],
     })), s.predicates_more);
     this.decisions.fill(s.decisions.map((/** @type {any} */ d) => ({
-      cells: [d.id, { text: d.predicate, href: whyLink(s.synchronizer, d.predicate) }, d.ago],
+      cells: [d.id, { text: d.predicate, href: whyLink(s.group, s.synchronizer, d.predicate) }, d.ago],
     })));
     this.members.fill(s.members.map((/** @type {any} */ m) => ({
       class: m.trouble ? "trouble" : "",
@@ -66,18 +67,20 @@ export class Overview {
   /** @param {import("./app.js").State} state */
   show(state) {
     this.none.hidden = state.statuses.size > 0;
-    for (const name of [...state.statuses.keys()].sort()) {
-      const { view, at } = /** @type {{view: any, at: number}} */ (state.statuses.get(name));
-      let section = this.sections.get(name);
+    const names = new Set([...state.statuses.values()].map((s) => s.view.synchronizer));
+    for (const key of [...state.statuses.keys()].sort()) {
+      const { view, at } = /** @type {{view: any, at: number}} */ (state.statuses.get(key));
+      let section = this.sections.get(key);
       if (!section) {
         section = new Section();
-        this.sections.set(name, section);
+        this.sections.set(key, section);
         this.root.append(section.root);
       }
-      const below = view.members.map((/** @type {any} */ m) => m.name).filter((/** @type {string} */ n) => state.statuses.has(n));
-      section.show(view, below);
-      const old = oldSince(performance.now() - at, statusLimit, new Date());
-      setText(section.old, old && `Old values: ${name} has not answered since ${old}.`);
+      const below = view.members.map((/** @type {any} */ m) => m.name).filter((/** @type {string} */ n) => names.has(n));
+      const age = performance.now() - at;
+      section.show(view, below, age);
+      const old = oldSince(age, statusLimit, new Date());
+      setText(section.old, old && `Old values: ${view.synchronizer} has not answered since ${old}.`);
       section.root.classList.toggle("old", old !== "");
     }
   }

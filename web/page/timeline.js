@@ -24,7 +24,11 @@ export class Timeline {
   show(state) {
     if (this.pause.checked) return;
     const events = state.events.shown();
-    const times = new Map([...state.statuses].map(([name, s]) => [name, s.view.time]));
+    /** @type {Map<string, number>} */
+    const times = new Map();
+    for (const { view } of state.statuses.values()) { // Of two with one name the earlier.
+      times.set(view.synchronizer, Math.min(view.time, times.get(view.synchronizer) ?? view.time));
+    }
     const lanes = layOut(events, times);
     const shown = lanes.slice(0, maxLanes);
     let to = 0;

@@ -5,12 +5,13 @@ import { oldSince } from "./model.js";
 /** The page of one predicate. It asks again every second. */
 export class Why {
   /**
+   * @param {string} group
    * @param {string} synchronizer
    * @param {string} predicate
    * @param {string} key
    */
-  constructor(synchronizer, predicate, key) {
-    this.query = new URLSearchParams({ synchronizer, predicate, key });
+  constructor(group, synchronizer, predicate, key) {
+    this.query = new URLSearchParams({ group, synchronizer, predicate, key });
     this.title = element("h2", {}, `Why ${predicate}`);
     this.fault = element("p", { class: "warning", role: "status" });
     this.body = element("div");

@@ -125,8 +125,14 @@ await send({ ...status, predicates: [], members: status.members.slice(0, 1) });
 assert.equal(find(main, (e) => e.textContent === nasty && e.tag === "a").length, 1, "the link of the last decision alone");
 await send(status);
 
+// Another group may have a synchronizer of the same name.
+await send({ ...status, group: "others", epoch: "epoch 77" });
+has(main.textContent, "epoch 77");
+has(main.textContent, "no epoch");
+assert.equal(main.children[0].children.length, 3);
+
 // Values grow old: first those of a synchronizer, then all.
-const section = main.children[0].children[1];
+const section = find(main, (e) => e.tag === "section" && e.textContent.includes("no epoch"))[0];
 await send({ kind: "alive" });
 assert.equal(section.classList.contains("old"), false);
 await tick(2000);
@@ -182,7 +188,7 @@ has(main.textContent, "4 events");
 answer = { ok: true, json: async () => why };
 await go(link.getAttribute("href"));
 await settle();
-assert.deepEqual([...new URL(fetched.at(-1), "http://x/").searchParams], [["synchronizer", "g"], ["predicate", nasty], ["key", "K%20Y"]]);
+assert.deepEqual([...new URL(fetched.at(-1), "http://x/").searchParams], [["group", "workers"], ["synchronizer", "g"], ["predicate", nasty], ["key", "K%20Y"]]);
 text = main.textContent;
 for (const part of [`g: ${nasty} is unknown for 2s`, "hold time 1s", "There is no decision yet.", "w1 is silent"]) has(text, part);
 assert.deepEqual(rows().find((r) => r[0] === "\u2003.load > 1"), ["\u2003.load > 1", "1 to 3", "2: w1, w2", "", "1: w3", "a report is lost"]);
@@ -197,6 +203,6 @@ await go("#overview");
 timeouts.splice(0).forEach((x) => x.f());
 await settle();
 assert.equal(timeouts.length, 0, "it asks on after its end");
-await go("#why/%E0%A4%A/x"); // No URL of ours.
+await go("#why/w/%E0%A4%A/x"); // No URL of ours.
 has(main.textContent, "Why x");
 console.log("ok");
