@@ -39,9 +39,10 @@ type Options struct {
 const (
 	policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
 		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-	maxQuestions = 16              // explanations that may be waited for at the same time
-	explainedFor = time.Second     // how long browsers share an explanation
-	explainTime  = 8 * time.Second // how long one may take
+	maxQuestions = 16               // explanations that may be waited for at the same time
+	explainedFor = time.Second      // how long browsers share an explanation
+	answerTime   = 30 * time.Second // that a browser has to take an answer; a stream sets its own
+	explainTime  = 8 * time.Second  // how long one may take
 )
 
 //go:embed page
@@ -134,6 +135,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
+	_ = http.NewResponseController(w).SetWriteDeadline(p.now().Add(answerTime)) // A writer without deadlines has no slow reader.
 	if err := checkOrigin(r); err != nil {
 		http.Error(w, err.Error(), http.StatusForbidden)
 		return

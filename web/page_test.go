@@ -314,6 +314,25 @@ func TestSlowBrowser(t *testing.T) {
 	f.next("status")
 }
 
+// TestBurst: a browser that reads gets each of many events that come at once.
+func TestBurst(t *testing.T) {
+	p, server := serve(t, "", &source{})
+	f := openStream(t, server.URL+"/stream")
+	f.next("status")
+	const events = 20_000 // Some 4 MB.
+	for range events {
+		p.PublishEvent(verdict("p", "true"))
+	}
+	for i := range events {
+		if e := f.next("event"); e["number"] != float64(i+1) {
+			t.Fatalf("event %d is %v", i+1, e)
+		}
+	}
+	if n := p.Dropped(); n != 0 {
+		t.Errorf("%d browsers were dropped", n)
+	}
+}
+
 // TestManyBrowsers: there is a limit, and a browser that has gone counts no more.
 func TestManyBrowsers(t *testing.T) {
 	p, server := serve(t, "", &source{})

@@ -16,7 +16,7 @@ import (
 
 const (
 	maxBrowsers      = 64      // streams at the same time
-	maxFrames        = 256     // that may wait for a browser; then it is dropped
+	maxWaiting       = 8 << 20 // bytes that may wait for a browser; then it is dropped
 	maxSynchronizers = 256     // whose status is kept
 	maxHistory       = 2_000   // events that a new browser gets
 	maxHistoryBytes  = 2 << 20 // that these have
@@ -37,9 +37,12 @@ type stream struct {
 	full     bool     // a synchronizer beyond maxSynchronizers was left out
 }
 
-// browser is one reader of the stream.
+// browser is one reader of the stream. The lock of the stream guards its fields.
 type browser struct {
-	frames chan []byte // closed when the browser is dropped
+	frames  [][]byte      // that it has not taken
+	bytes   int           // of frames
+	dropped bool          // it gets nothing more
+	wake    chan struct{} // has a token if frames wait, or it is dropped
 }
 
 // name names a synchronizer.
@@ -159,14 +162,23 @@ func (st *stream) add(e eventView) {
 	st.send(frame)
 }
 
-// send is called with the lock held.
+// send is called with the lock held. Browsers share the frame.
 func (st *stream) send(frame []byte) {
 	for b := range st.browsers {
-		select {
-		case b.frames <- frame:
-		default:
+		if b.bytes+len(frame) > maxWaiting {
 			st.dropLocked(b)
+			continue
 		}
+		b.frames = append(b.frames, frame)
+		b.bytes += len(frame)
+		b.rouse()
+	}
+}
+
+func (b *browser) rouse() {
+	select {
+	case b.wake <- struct{}{}:
+	default: // It is awake already.
 	}
 }
 
@@ -180,9 +192,19 @@ func (st *stream) drop(b *browser) {
 func (st *stream) dropLocked(b *browser) {
 	if _, there := st.browsers[b]; there {
 		delete(st.browsers, b)
-		close(b.frames)
+		b.dropped, b.frames = true, nil
 		st.dropped++
+		b.rouse()
 	}
+}
+
+// takeFrames returns the frames that wait for a browser, and false if it is dropped.
+func (st *stream) takeFrames(b *browser) ([][]byte, bool) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	frames := b.frames
+	b.frames, b.bytes = nil, 0
+	return frames, !b.dropped
 }
 
 // check fails if the synchronizer is not known or has no such predicate.
@@ -210,7 +232,7 @@ func (st *stream) open(now time.Time, page string) (b *browser, first [][]byte) 
 	if st.browsers == nil {
 		st.browsers = map[*browser]struct{}{}
 	}
-	b = &browser{make(chan []byte, maxFrames)}
+	b = &browser{wake: make(chan struct{}, 1)}
 	st.browsers[b] = struct{}{}
 	first = append(first, encode(hello{"hello", page, st.number - uint64(len(st.history)) + 1, st.dropped}))
 	first = append(first, st.history...)
@@ -249,10 +271,13 @@ func (p *Page) serveStream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Accel-Buffering", "no") // A proxy must not keep it back.
 	c := http.NewResponseController(w)
 	write := func(frames ...[]byte) bool {
-		err := c.SetWriteDeadline(p.now().Add(writeTime))
+		var err error
 		for _, f := range frames {
-			if err == nil {
+			if err = c.SetWriteDeadline(p.now().Add(writeTime)); err == nil {
 				_, err = w.Write(f)
+			}
+			if err != nil {
+				break
 			}
 		}
 		if err == nil {
@@ -267,8 +292,11 @@ func (p *Page) serveStream(w http.ResponseWriter, r *http.Request) {
 	defer alive.Stop()
 	for ok := write(first...); ok; {
 		select {
-		case f, more := <-b.frames:
-			ok = more && write(f)
+		case <-b.wake:
+			var frames [][]byte
+			if frames, ok = p.stream.takeFrames(b); ok {
+				ok = write(frames...)
+			}
 		case <-alive.C:
 			ok = write([]byte("data: {\"kind\":\"alive\"}\n\n"))
 		case <-r.Context().Done():

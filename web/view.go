@@ -149,7 +149,7 @@ func waitTexts(s *monitor.Status, waits time.Duration) []string {
 		if len(there) > 0 {
 			text += " (" + monitor.Some{Count: len(there), Names: there}.String() + ")"
 		}
-		texts = append(texts, text+", for "+monitor.Seconds(waits.Seconds())+" on this page")
+		texts = append(texts, text+"; this page has seen that for "+monitor.Seconds(waits.Seconds()))
 	}
 	for i := range s.Members {
 		m := &s.Members[i]

@@ -51,7 +51,7 @@ func TestStatusView(t *testing.T) {
 		t.Errorf("%s\nwant %s", v.State, want)
 	}
 	wants := []string{
-		"the group has 5 of the 3 members that it waits for (w1, w2, w3, w5, w8), for 7s on this page",
+		"the group has 5 of the 3 members that it waits for (w1, w2, w3, w5, w8); this page has seen that for 7s",
 		"w2: silent for 4s", "w3: a report is missing, and asked for since 2s", "w4: it has joined and has no state; heard 1s ago",
 		"w5: nothing is known of its state; heard 1s ago", "w6: it is gone, and the epoch with it is not over; heard 1s ago",
 	}

@@ -91,7 +91,7 @@ func TestUI(t *testing.T) {
 	}
 	f := openPageStream(t, url+"stream?"+key)
 	s := f.next(`"kind":"status"`, "no epoch")
-	if waits := fmt.Sprint(s["waits"]); !strings.Contains(waits, "the group has 0 of the 1 members that it waits for, for ") {
+	if waits := fmt.Sprint(s["waits"]); !strings.Contains(waits, "the group has 0 of the 1 members that it waits for; this page has seen that for ") {
 		t.Errorf("waits: %s", waits)
 	}
 	m, _ := searcher(t, srv.URL(), "w1")
