@@ -5,12 +5,16 @@ import { clock, layOut, place } from "./model.js";
 const laneHeight = 22, labelWidth = 220, axisHeight = 24, maxLanes = 200, listed = 50;
 const windows = [10, 30, 60, 300, 1800, 7200]; // seconds
 
+const drawEvery = 200; // milliseconds; all lanes are laid out each time
+
 /** The page of the events as they arrive. */
 export class Timeline {
   constructor() {
     this.canvas = /** @type {HTMLCanvasElement} */ (element("canvas", { role: "img", "aria-label": "Timeline; the table below lists the newest events" }));
     this.choice = /** @type {HTMLSelectElement} */ (element("select", {}, ...windows.map((s) => element("option", { value: String(s) }, `${s} s`))));
     this.choice.value = "60";
+    this.choice.onchange = () => { this.drawn = -Infinity; };
+    this.drawn = -Infinity; // by performance.now
     this.pause = /** @type {HTMLInputElement} */ (element("input", { type: "checkbox" }));
     this.note = element("p", { class: "more" });
     this.list = new Table("Newest events", ["Time", "Synchronizer", "Event"]);
@@ -22,7 +26,8 @@ export class Timeline {
 
   /** @param {import("./app.js").State} state */
   show(state) {
-    if (this.pause.checked) return;
+    if (this.pause.checked || performance.now() - this.drawn < drawEvery) return;
+    this.drawn = performance.now();
     const events = state.events.shown();
     /** @type {Map<string, number>} */
     const times = new Map();

@@ -165,7 +165,7 @@ assert.notEqual(stream, first, "it does not connect again");
 await go("#timeline");
 assert.equal(links[1].getAttribute("aria-current"), "page");
 assert.equal(links[0].getAttribute("aria-current"), null);
-const event = (number, time, state, more) => send({ kind: "event", number, time, synchronizer: "g", event: "verdict", lane: "predicate p", state, mark: false, text: `p is ${state}`, ...more });
+const event = (number, time, state, more) => (now += 200) && send({ kind: "event", number, time, synchronizer: "g", event: "verdict", lane: "predicate p", state, mark: false, text: `p is ${state}`, ...more });
 const t = status.time;
 await event(1, t - 30_000, "false");
 await event(2, t - 20_000, "true", { mark: true });
@@ -180,9 +180,14 @@ const last = drawn.filter((d) => d.colour === "--false").at(-2);
 assert.ok(Math.abs(last.x + last.w - 1000) <= 1, `an open state reaches to the last status: ${JSON.stringify(last)}`);
 assert.equal(rows()[1][2], nasty);
 has(main.textContent, "4 events");
-find(main, (e) => e.tag === "input")[0].checked = true;
-await event(5, t, "true");
+now -= 199; // Events that come at once are drawn together.
+await event(5, t - 9_000, "false");
 has(main.textContent, "4 events");
+await tick(500);
+has(main.textContent, "5 events");
+find(main, (e) => e.tag === "input")[0].checked = true;
+await event(6, t, "true");
+has(main.textContent, "5 events");
 
 // Why, by the link of the overview.
 answer = { ok: true, json: async () => why };
