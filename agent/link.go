@@ -366,8 +366,8 @@ func (x *watching) stop() {
 	}
 }
 
-// filled provides the fields that the package work fills, and from what is observed the power and the share of the
-// node. It is guarded by the lock.
+// filled provides the fields that the package work fills. The power and the share of the node come from the observation.
+// It is guarded by the lock.
 type filled struct {
 	reading *reading.Reading // nil: nothing is observed
 	fill    link.Fill        // nil: all have their defaults

@@ -227,8 +227,8 @@ synchronizers:
 	})
 }
 
-// TestShareOfWork: what is observed fills the power and the share of the section work. Without observation, and before
-// the space is opened, the share is whole and the power 0.
+// TestShareOfWork: an observation fills the fields work.power and work.share. Without one, and before the space is
+// opened, the share is 1 and the power 0.
 func TestShareOfWork(t *testing.T) {
 	bustest.Bubble(t, func(t *testing.T) {
 		local := bustest.NewServer(t)
@@ -246,7 +246,7 @@ synchronizers:
 		blind := linked(t, join(t, local, agent.Config{Group: "g", Name: "blind"}))
 		check(t, blind.Tell(fillOf(nil)))
 		time.Sleep(50 * time.Millisecond)
-		s.tell(reading(50, 0.1)) // Its space is not open: nothing is told.
+		s.tell(reading(50, 0.1)) // Its space is not open, so the member reports no change.
 		time.Sleep(50 * time.Millisecond)
 		before := h.fired("taken")
 		check(t, seen.Tell(fillOf(nil)))

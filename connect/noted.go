@@ -15,7 +15,7 @@ import (
 // in a process of this user has noted for the port, if there is one.
 const noted = "noted key"
 
-// notedKey is that of the only server in a URL, or none if that is not on loopback.
+// notedKey returns the identity noted for the port of a URL with one server on loopback, and none for any other URL.
 func notedKey(server string) identity {
 	if strings.Contains(server, ",") { // nats.go does not tell which of them it has reached.
 		return identity{}

@@ -451,15 +451,7 @@ func (l *logs) orphan(account string) bool {
 
 // isOrphan reports whether nobody in the roster has an account. The lock of the space is held.
 func (l *logs) isOrphan(account string) bool {
-	if l.writers[account] != nil {
-		return false
-	}
-	for p := range l.space.roster {
-		if p.Name == account {
-			return false
-		}
-	}
-	return true
+	return l.writers[account] == nil && !names(l.space.roster, account)
 }
 
 // dropWriters ends the writers of accounts that are not this member's any more. The lock of the space is held.

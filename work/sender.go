@@ -51,11 +51,17 @@ func newSender(conn link.Conn, subject func(string) string, began clocksync.Inst
 func (s *sender) add(now clocksync.Instant, f *workcore.Frame) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	large := s.large[f.To.Name]
+	if large != nil && f.Step != nil { // A record is sent again until it is answered: a large one is not encoded each time.
+		if offer, kept := large.Again(now, f.Key()); kept {
+			s.addPieces(f.To.Name, []pieces.Message{offer})
+			return
+		}
+	}
 	if s.scratch = f.Append(s.scratch[:0]); len(s.scratch) <= workcore.MaxFrame {
 		s.enqueue(f.To.Name)
 		return
 	}
-	large := s.large[f.To.Name]
 	if large == nil {
 		large = pieces.NewSender(s.first)
 		s.large[f.To.Name] = large

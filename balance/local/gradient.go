@@ -44,7 +44,7 @@ func (a *asker) coolest(now clocksync.Instant, v *View) (best *Neighbour, next c
 			return nil, clocksync.MaxInstant
 		case !may:
 			next = min(next, from)
-		case best == nil || n.known() < best.known():
+		case best == nil || n.gives() < best.gives():
 			best = n
 		}
 	}
@@ -62,21 +62,25 @@ func (m *market) gain(now clocksync.Instant, v *View, theirs float64) int {
 
 // Answer sells as many tasks as both gain by, and to a member without any work one at least.
 func (m *market) Answer(now clocksync.Instant, v *View, d Demand) Share {
-	if d.Member == v.Self {
+	return shareBy(v, d, func(theirs float64) int { return m.gain(now, v, theirs) })
+}
+
+// shareBy gives as many spare tasks as n says for the load of the asking member, and one at least if that has no work.
+// Without a spare task it gives half of a divisible one.
+func shareBy(v *View, d Demand, n func(theirs float64) int) Share {
+	switch {
+	case d.Member == v.Self:
 		return Share{}
-	}
-	if v.spare() > 0 {
-		theirs := 0.0
+	case v.spare() > 0:
+		theirs, least := 0.0, 0
 		if asks := v.neighbour(d.Member); asks != nil {
 			theirs = asks.known()
 		}
-		n := m.gain(now, v, theirs)
 		if theirs < 1 {
-			n = max(1, n)
+			least = 1
 		}
-		return Share{Tasks: d.wanted(n)}
-	}
-	if v.Items > 1 {
+		return Share{Tasks: d.wanted(max(least, n(theirs)))}
+	case v.Items > 1:
 		return Share{Part: 0.5}
 	}
 	return Share{}
@@ -139,22 +143,5 @@ func (f *field) flow(difference float64, v *View, tasks int) int {
 
 // Answer gives what flows to the asking member, and to one without any work one task at least.
 func (f *field) Answer(_ clocksync.Instant, v *View, d Demand) Share {
-	if d.Member == v.Self {
-		return Share{}
-	}
-	if n := v.spare(); n > 0 {
-		theirs := 0.0
-		if asks := v.neighbour(d.Member); asks != nil {
-			theirs = asks.known()
-		}
-		flow := f.flow(v.load()-theirs, v, n)
-		if theirs < 1 {
-			flow = max(1, flow)
-		}
-		return Share{Tasks: d.wanted(flow)}
-	}
-	if v.Items > 1 {
-		return Share{Part: 0.5}
-	}
-	return Share{}
+	return shareBy(v, d, func(theirs float64) int { return f.flow(v.load()-theirs, v, v.spare()) })
 }

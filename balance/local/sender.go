@@ -31,20 +31,7 @@ func (s *sender) Look(now clocksync.Instant, v *View, to []Demand) ([]Demand, cl
 
 // offer offers tasks to the neighbour with the least load, unless a demand is open.
 func (a *asker) offer(now clocksync.Instant, v *View, tasks int, to []Demand) ([]Demand, clocksync.Instant) {
-	var best *Neighbour
-	next := clocksync.MaxInstant
-	for i := range v.Neighbours {
-		n := &v.Neighbours[i]
-		switch may, from := n.mayOffer(now, a.again, a.longest); {
-		case n.Name == v.Self:
-		case n.Pending:
-			return to, clocksync.MaxInstant
-		case !may:
-			next = min(next, from)
-		case best == nil || n.gives() < best.gives():
-			best = n
-		}
-	}
+	best, next := a.coolest(now, v)
 	if best == nil {
 		return to, next
 	}

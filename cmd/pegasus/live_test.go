@@ -186,7 +186,7 @@ func TestNotesOfRuns(t *testing.T) {
 	}
 }
 
-// TestARunThatCannotBeNoted goes on, if its server needs no key.
+// TestARunThatCannotBeNoted: a run whose note cannot be written continues if its server needs no key.
 func TestARunThatCannotBeNoted(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

@@ -317,19 +317,8 @@ func serve(ctx context.Context, p *Program, f *flags, job *Job) error {
 
 // start starts a process that serves. The creator is killed once a tenth of its work is recorded.
 func (c *Crew) start(name, url, part string) error {
-	cmd, err := command("-url", url, "-name", name, "-part", part)
+	cmd, input, output, err := startSelf("-url", url, "-name", name, "-part", part)
 	if err != nil {
-		return err
-	}
-	input, err := cmd.StdinPipe()
-	if err != nil {
-		return err
-	}
-	output, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
 		return err
 	}
 	c.inputs = append(c.inputs, input)
@@ -395,15 +384,21 @@ func (c *Crew) killedCreator() bool {
 	return c.creatorKilled
 }
 
-// command is this program once more.
-func command(flags ...string) (*exec.Cmd, error) {
+// startSelf starts this program once more with further flags. The process ends when its input is closed.
+func startSelf(flags ...string) (cmd *exec.Cmd, input io.WriteCloser, output io.ReadCloser, err error) {
 	program, err := os.Executable()
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
-	cmd := exec.Command(program, append(slices.Clone(os.Args[1:]), flags...)...) //nolint:gosec,noctx // It ends with its standard input.
+	cmd = exec.Command(program, append(slices.Clone(os.Args[1:]), flags...)...) //nolint:gosec,noctx // It ends with its standard input.
 	cmd.Stderr = os.Stderr
-	return cmd, nil
+	if input, err = cmd.StdinPipe(); err != nil {
+		return nil, nil, nil, err
+	}
+	if output, err = cmd.StdoutPipe(); err != nil {
+		return nil, nil, nil, err
+	}
+	return cmd, input, output, cmd.Start()
 }
 
 // end has the other processes end while the server is there still. It does not wait long for one that is stopped.

@@ -208,19 +208,8 @@ func (p *LoopProgram) serve(ctx context.Context, f *flags) error {
 
 // start starts one more process.
 func (fl *fleet) start(number int) error {
-	cmd, err := command("-url", fl.url, "-name", "w"+strconv.Itoa(number))
+	cmd, input, output, err := startSelf("-url", fl.url, "-name", "w"+strconv.Itoa(number))
 	if err != nil {
-		return err
-	}
-	input, err := cmd.StdinPipe()
-	if err != nil {
-		return err
-	}
-	output, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
 		return err
 	}
 	ended := make(chan struct{})

@@ -38,21 +38,11 @@ type serverProcess struct {
 
 // start starts it on a port, and returns its address.
 func (s *serverProcess) start(port string) (string, error) {
-	cmd, err := command("-part", partServer, "-url", port, "-dir", s.dir)
+	cmd, input, output, err := startSelf("-part", partServer, "-url", port, "-dir", s.dir)
 	if err != nil {
 		return "", err
 	}
-	if s.input, err = cmd.StdinPipe(); err != nil {
-		return "", err
-	}
-	output, err := cmd.StdoutPipe()
-	if err != nil {
-		return "", err
-	}
-	if err := cmd.Start(); err != nil {
-		return "", err
-	}
-	s.cmd = cmd
+	s.cmd, s.input = cmd, input
 	lines := bufio.NewScanner(output)
 	if !lines.Scan() {
 		return "", errors.New("the process of the server has ended before it had an address")

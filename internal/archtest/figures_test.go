@@ -30,7 +30,7 @@ var limits = map[string]int{
 	"lines of cmd/pegasus":                        5_671, // 72 more: pegasus reload
 	"lines of predicates":                         5962,  // 132 more: causes of faults in expressions, arithmetic of durations
 	"lines of agent":                              6_121, // 236 more: the share and power of the section work, regions that are declared, a member that was replaced or leaves
-	"lines of internal/workcore":                  5_832, // the machine of a loop is to become a package of its own
+	"lines of internal/workcore":                  5_851, // 19 more: turns of objects, objects that are bound; the machine of a loop is to become a package of its own
 	"lines of another package":                    5000,
 	"packages of more than 5,000 lines":           7, // those seven
 	"files of the package with most files":        48,

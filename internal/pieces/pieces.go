@@ -166,6 +166,16 @@ func (s *Sender) Offer(now clocksync.Instant, key string, note uint64, data []by
 	return k.offer, true
 }
 
+// Again returns the offer of a key, if it is kept.
+func (s *Sender) Again(now clocksync.Instant, key string) (offer Message, kept bool) {
+	for i := range s.kept {
+		if k := &s.kept[i]; k.key == key && k.until > now {
+			return k.offer, true
+		}
+	}
+	return Message{}, false
+}
+
 func (s *Sender) drop(which func(*kept) bool) {
 	s.kept = slices.DeleteFunc(s.kept, func(k kept) bool {
 		is := which(&k)

@@ -127,6 +127,15 @@ func TestOneOfferForEachKey(t *testing.T) {
 	if again, ok := s.Offer(0, "a", 1, []byte("x")); !ok || again.Number != first.Number {
 		t.Errorf("the same key was offered as number %d and as %d", first.Number, again.Number)
 	}
+	if again, kept := s.Again(0, "a"); !kept || again.Number != first.Number {
+		t.Errorf("the offer of the key is kept %t, as number %d", kept, again.Number)
+	}
+	if _, kept := s.Again(0, "b"); kept {
+		t.Error("an offer of another key is kept")
+	}
+	if _, kept := s.Again(clocksync.Instant(time.Hour), "a"); kept {
+		t.Error("an offer of an hour ago is kept")
+	}
 	if later, _ := s.Offer(clocksync.Instant(time.Hour), "a", 1, []byte("x")); later.Number == first.Number {
 		t.Error("an offer that nobody asked for in an hour is kept")
 	}

@@ -39,7 +39,7 @@ type push struct {
 // mayMove reports whether a lease may go from a member that has not begun it to another one.
 func (l *Lease) mayMove(to string, has []string) bool {
 	o := l.Task.Object
-	return !l.Pinned && (len(o.At) == 0 || slices.Contains(o.At, to)) && local.MayMove(o.Near, has)
+	return !l.Pinned && o.mayBe(to) && local.MayMove(o.Near, has)
 }
 
 // came is where an object came from that a strategy has moved here, and until when it does not go back.
@@ -53,8 +53,7 @@ const maxCame = 4096
 
 // noteArrival notes where an object comes from, unless it has not begun: then that was no place of it.
 func (m *Member) noteArrival(l *Lease, from string) {
-	maps.DeleteFunc(m.came, func(_ string, c came) bool { return c.until <= m.now })
-	if m.opts.Stay <= 0 || l.Task.Object == nil || len(l.Inbox) > 0 && l.Inbox[0].makes(&l.Task) || len(m.came) >= maxCame {
+	if m.opts.Stay <= 0 || len(l.Inbox) > 0 && l.Inbox[0].makes(&l.Task) || len(m.came) >= maxCame {
 		return
 	}
 	_, id := splitID(l.Task.ID)
@@ -277,7 +276,7 @@ func (m *Member) pushObjects(now clocksync.Instant, out *Output) {
 				s.rouse(o)
 			case to == m.opts.Self:
 				o.lease.at = m.holder
-				s.waiting.push(o)
+				s.queue(o)
 			case m.peers[m.find(to)].number == 0:
 				s.pushes = append(s.pushes, o) // Until its space is open and it has told of itself.
 			default:

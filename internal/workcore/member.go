@@ -461,10 +461,13 @@ func (m *Member) answer(now clocksync.Instant, p *peer, d *Demand, out *Output) 
 		}
 	}
 	var passOn []Parted
-	holder := p.String()
+	holder, has := p.String(), slices.Clip(d.Has)
 	for i := 0; i < len(m.waiting) && len(passOn) < share.Tasks-m.accounts.waiting(); i++ {
-		if l := &m.waiting[i].Lease; l.Task.Object == nil || m.drains || l.mayMove(p.Name, d.Has) && !m.stays(l.Task.ID, holder) {
-			passOn = append(passOn, m.waiting[i])
+		if l := &m.waiting[i].Lease; l.Task.Object == nil || m.drains || l.mayMove(p.Name, has) && !m.stays(l.Task.ID, holder) {
+			if passOn = append(passOn, m.waiting[i]); l.Task.Object != nil {
+				_, id := splitID(l.Task.ID)
+				has = append(has, id)
+			}
 		}
 	}
 	passOn = passOn[:m.give(p.Peer, d, share.Tasks, passOn, out)]
@@ -527,11 +530,12 @@ func (m *Member) give(to Peer, d *Demand, n int, others []Parted, out *Output) i
 	full := false
 	holder := to.String()
 	stays := func(id string) bool { return m.stays(id, holder) }
+	has := slices.Clip(d.Has) // And what this parcel brings.
 	for single := false; n > 0 && !single; n-- {
 		if single = m.accounts.unsure(); single && len(parcel.Leases) > 0 {
 			break
 		}
-		l, ok := m.accounts.hand(holder, d.Number, d.Has, stays)
+		l, ok := m.accounts.hand(holder, d.Number, has, stays)
 		if !ok {
 			break
 		}
@@ -541,6 +545,8 @@ func (m *Member) give(to Peer, d *Demand, n int, others []Parted, out *Output) i
 		}
 		if l.Task.Object != nil {
 			m.forgetObject(l.Task.ID)
+			_, id := splitID(l.Task.ID)
+			has = append(has, id)
 		}
 	}
 	given := 0
@@ -575,6 +581,7 @@ func (m *Member) takeParcel(now clocksync.Instant, from *peer, p *Parcel, out *O
 	for _, p := range m.records {
 		here[leaseID{p.account, p.step.Record.ID, p.step.Record.On}] = true
 	}
+	maps.DeleteFunc(m.came, func(_ string, c came) bool { return c.until <= now })
 	for _, l := range p.Leases {
 		if p.Demand > 0 && l.Lease.Task.Object != nil {
 			m.noteArrival(&l.Lease, from.String())

@@ -281,10 +281,23 @@ func (s *Store) rouse(o *open) {
 	switch {
 	case o.fate != Kept || o.needs > 0 || l.holder != "" || l.place >= 0 || len(o.box.inbox) == 0:
 	case (l.at == "" || l.at == s.self) && len(o.task.Object.At) == 0:
-		s.waiting.push(o)
+		s.queue(o)
 	case !slices.Contains(s.pushes, o):
 		s.pushes = append(s.pushes, o)
 	}
+}
+
+// queue has an object wait behind the others, so that each has its turn.
+func (s *Store) queue(o *open) {
+	s.puts++
+	o.lease.put = s.puts
+	s.waiting.push(o)
+}
+
+// mayBe reports whether an object may be at a holder, as far as it is bound to members.
+func (o *Object) mayBe(holder string) bool {
+	name, _, _ := strings.Cut(holder, "#")
+	return len(o.At) == 0 || slices.Contains(o.At, name)
 }
 
 // lookedAt is how many objects in front of the queue are looked at for one that may move to a member.
@@ -297,13 +310,14 @@ func (s *Store) firstFor(holder string, has []string, stays func(id string) bool
 	most := 0.0
 	for s.waiting.len() > 0 && len(passed) < lookedAt {
 		o := s.waiting.first()
-		if o.box == nil || holder == s.self || s.leaves || o.lease.at == "" {
+		bound := o.box != nil && !s.leaves && !o.task.Object.mayBe(holder)
+		if !bound && (o.box == nil || holder == s.self || s.leaves || o.lease.at == "") {
 			if found == nil {
 				found = o
 			}
 			break
 		}
-		if near := o.task.Object.Near; !o.box.pinned && local.MayMove(near, has) && (stays == nil || !stays(o.task.ID)) {
+		if near := o.task.Object.Near; !bound && !o.box.pinned && local.MayMove(near, has) && (stays == nil || !stays(o.task.ID)) {
 			if pull := local.Pull(near, o.task.Object.Pull, has); found == nil || pull > most {
 				found, most = o, pull
 			}

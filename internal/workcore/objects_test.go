@@ -820,3 +820,85 @@ func TestGivenObject(t *testing.T) {
 		t.Errorf("bob drains and has sent it back, and it is at %q", at)
 	}
 }
+
+// waitingAt makes a store of ann whose objects have run at ann and have a message each.
+func waitingAt(t *testing.T, objects ...Object) *Store {
+	t.Helper()
+	s := NewStore(Limits{})
+	s.self = "ann#1"
+	for i := range objects {
+		id := strconv.Itoa(i)
+		if err := s.Put(&Task{ID: id, Func: "new", Object: &objects[i]}, 0); err != nil {
+			t.Fatal(err)
+		}
+		o := s.account.objects[id]
+		s.handOut(o, s.self, 0)
+		if outcome, err := s.Record(&Record{ID: id, On: o.last, Served: 1}, nil); outcome != Counted {
+			t.Fatal(outcome, err)
+		}
+		s.claim(id, s.self)
+		if err := s.Put(&Task{ID: "m" + id, Func: "f", For: id}, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// TestBound: an object that is bound to members is given to none of the others, wherever it is.
+func TestBound(t *testing.T) {
+	s := waitingAt(t, Object{At: []string{"ann"}}, Object{At: []string{"cid"}})
+	for _, o := range s.takePushes() {
+		s.waiting.push(o) // As if its place were here.
+	}
+	for holder, want := range map[string]string{"bob#1": "", "ann#1": "0", "cid#7": "1"} {
+		got := ""
+		if o := s.firstFor(holder, nil, nil); o != nil {
+			got = o.task.ID
+		}
+		if got != want {
+			t.Errorf("%s gets the object %q; want %q", holder, got, want)
+		}
+	}
+	s.account.objects["0"].lease.at = ""
+	if o := s.firstFor("bob#1", nil, nil); o != nil {
+		t.Errorf("it has no place, and bob gets the object %s", o.task.ID)
+	}
+	s.leaves = true
+	if o := s.firstFor("bob#1", nil, nil); o == nil {
+		t.Error("ann drains, and the object stays")
+	}
+}
+
+// TestTurns: of objects that always have messages, each runs in turn.
+func TestTurns(t *testing.T) {
+	s := waitingAt(t, Object{}, Object{}, Object{})
+	var order []string
+	for i := range 6 {
+		l, _ := s.handTo(s.self, 0, nil, nil)
+		order = append(order, l.Task.ID)
+		if err := s.Put(&Task{ID: "more" + strconv.Itoa(i), Func: "f", For: l.Task.ID}, 0); err != nil {
+			t.Fatal(err)
+		}
+		if outcome, err := s.Record(&Record{ID: l.Task.ID, On: l.On, Served: 1}, nil); outcome != Counted {
+			t.Fatal(outcome, err)
+		}
+		s.claim(l.Task.ID, s.self)
+	}
+	if want := []string{"0", "1", "2", "0", "1", "2"}; !slices.Equal(order, want) {
+		t.Errorf("they run as %v; want %v", order, want)
+	}
+}
+
+// TestNearInOneParcel: the objects of one parcel to a member without objects are neighbours of each other.
+func TestNearInOneParcel(t *testing.T) {
+	m, out := alone(t, 0, ann, bob)
+	m.accounts.own = waitingAt(t, Object{Near: []string{"1"}}, Object{Near: []string{"0", "2"}}, Object{Near: []string{"9"}})
+	m.give(bob, &Demand{Number: 1}, 3, nil, out)
+	var got []string
+	for _, l := range out.Frames[len(out.Frames)-1].Parcel.Leases {
+		got = append(got, l.Lease.Task.ID)
+	}
+	if want := []string{"0", "1"}; !slices.Equal(got, want) {
+		t.Errorf("bob gets %v; want %v", got, want)
+	}
+}
