@@ -17,6 +17,7 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/clocksync/source"
+	"github.com/gopegasus/pegasus/connect"
 	"github.com/gopegasus/pegasus/internal/agentcore"
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/config"
@@ -52,6 +53,7 @@ type Member struct {
 
 	accepted  func()            // is called with the lock when a later hello was taken; nil: nobody is
 	welcomes  chan welcomed     // capacity 1: the first answer to the hello
+	refusals  chan error        // capacity 1: the first refusal of the server without which there is no answer
 	answered  bool              // it has come; guarded by the lock
 	away      bool              // it was dropped or refused, or the server was away, since the last welcome; guarded by the lock
 	replaced  error             // another process has its name: ErrReplaced; nil: none has. Guarded by the lock
@@ -122,7 +124,7 @@ func Join(ctx context.Context, url string, cfg Config, opts ...Option) (*Member,
 func newMember(cfg Config) *Member {
 	m := &Member{
 		cfg: cfg, subjects: wire.Subjects{Tenant: cfg.Tenant, Group: cfg.Group}, log: cfg.Logger,
-		lostAgain: clocksync.MinInstant, welcomes: make(chan welcomed, 1), stop: make(chan struct{}), unwatch: func() {},
+		lostAgain: clocksync.MinInstant, welcomes: make(chan welcomed, 1), refusals: make(chan error, 1), stop: make(chan struct{}), unwatch: func() {},
 	}
 	m.leave, m.reports = sync.OnceValue(m.end), m.subjects.State(cfg.Name)
 	m.link.ready, m.link.work.last = make(chan struct{}), map[string]scgs.Value{}
@@ -192,6 +194,8 @@ func (m *Member) join(ctx context.Context) error {
 			return fmt.Errorf("synchronizer %q: %w", w.Synchronizer, err)
 		}
 		return m.admitted(&w.Welcome)
+	case err := <-m.refusals:
+		return m.notPermitted(err)
 	case <-timeout.C:
 		return m.unanswered()
 	case <-ctx.Done():
@@ -205,9 +209,27 @@ func (m *Member) unanswered() error {
 		return fmt.Errorf("%w: it was interrupted, and not back within %v", ErrNotConnected, m.cfg.JoinTimeout)
 	}
 	if refused := m.bus.Refused(m.subjects.Prefix()); refused != nil {
-		return fmt.Errorf("%w for group %q of tenant %q within %v, and the server does not permit a subject that this takes: %w", ErrNoSynchronizer, m.cfg.Group, m.cfg.Tenant, m.cfg.JoinTimeout, refused)
+		return m.notPermitted(refused)
 	}
 	return fmt.Errorf("%w for group %q of tenant %q within %v: start one with `pegasus run CONFIG`", ErrNoSynchronizer, m.cfg.Group, m.cfg.Tenant, m.cfg.JoinTimeout)
+}
+
+// notPermitted says what the server has refused to the credentials of the member.
+func (m *Member) notPermitted(refused error) error {
+	server := connect.Server{} // That of a node is not known here.
+	if m.joined.node == nil {
+		server, _, _ = m.joined.server(m.url) // It was found before.
+	}
+	return notPermitted(&server, &m.subjects, refused, "member", m.cfg.Name)
+}
+
+// notPermitted says that no synchronizer can answer, since the server refuses a subject to these credentials.
+func notPermitted(server *connect.Server, subjects *wire.Subjects, refused error, what, name string) error {
+	remedy := fmt.Sprintf("give the credentials of %s %q", what, name)
+	if who := server.Identity(); who != "" {
+		remedy += ", and not " + who
+	}
+	return fmt.Errorf("%w for group %q of tenant %q, and the server does not permit a subject that this takes: %w; %s", ErrNoSynchronizer, subjects.Group, subjects.Tenant, refused, remedy)
 }
 
 // admitted sets up what the first welcome declares.

@@ -126,6 +126,9 @@ func JoinNode(ctx context.Context, url string, cfg NodeConfig, blocks ...BlockCo
 	if err == nil {
 		n.multiplexer = newMultiplexer(cfg.Name, wire.Subjects{Tenant: n.cfg.Tenant, Group: cfg.Group}, n.control, n.cfg.Logger)
 		err = n.multiplexer.subscribe(ctx, cfg.Name)
+		if refused := n.control.Refused(strconv.Quote(n.multiplexer.subjects.Signal(cfg.Name))); err == nil && refused != nil {
+			err = notPermitted(&server, &n.multiplexer.subjects, refused, "node", cfg.Name)
+		}
 	}
 	if err == nil {
 		err = n.join(ctx)

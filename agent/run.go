@@ -341,6 +341,13 @@ func (m *Member) busOptions() bus.Options {
 // lacks reports whether a complaint of the server is that the member may not use a subject
 // of its own, and tells of it.
 func (m *Member) lacks(err error) bool {
+	refuses := func(subject string) bool { return strings.Contains(err.Error(), strconv.Quote(subject)) }
+	if errors.Is(err, bus.ErrPermission) && (refuses(m.reports) || refuses(m.subjects.Signal(m.cfg.Name))) {
+		select {
+		case m.refusals <- err:
+		default: // Join has one already, or has returned.
+		}
+	}
 	own := errors.Is(err, bus.ErrPermission) && slices.ContainsFunc(
 		[]string{strconv.Quote(m.reports), strconv.Quote(m.subjects.Probe(m.cfg.Name)), strconv.Quote(m.subjects.Signal(m.cfg.Name)), m.subjects.Beat("")},
 		func(subject string) bool { return strings.Contains(err.Error(), subject) },

@@ -371,7 +371,7 @@ func TestNameTaken(t *testing.T) {
 func TestNotPermittedToJoin(t *testing.T) {
 	t.Parallel()
 	s := permitting(t, &server.Permissions{Publish: &server.SubjectPermission{Deny: []string{">"}}})
-	_, err := agent.Join(t.Context(), s, agent.Config{Group: "g", Name: "a", JoinTimeout: time.Second})
+	_, err := agent.Join(t.Context(), s, agent.Config{Group: "g", Name: "a", JoinTimeout: time.Hour})
 	if want := `and the server does not permit a subject that this takes: bus: the server does not permit it to this user: nats: permissions violation: Permissions Violation for Publish to "pegasus.v1.default.g.st.a"`; !errors.Is(err, agent.ErrNoSynchronizer) || !strings.Contains(strings.ToLower(err.Error()), strings.ToLower(want)) {
 		t.Errorf("error %v, want %s", err, want)
 	}

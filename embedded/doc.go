@@ -28,6 +28,8 @@
 //     pass the signature of a client on to the server.
 //   - [Options.Open] lets any user of the machine connect without a key. A server with
 //     [Options.InProcess], and connections of [Server.InProcessConn], need none.
+//   - [Options.Keys] admits the users of a directory that "pegasus keys" has made, and no others.
+//     Other machines may reach such a server.
 //   - One message is at most 64 KiB, one slow client may hold back 16 MiB or two
 //     seconds of writing before it is cut off; see [Options] for the rest.
 //   - Nothing is logged unless [Options.Logger] is set, no signal handler is

@@ -23,7 +23,7 @@ type loopbackKey struct {
 
 // needsKey reports whether clients need the key of the start. The address is then one of loopback.
 func (o Options) needsKey() bool {
-	return !o.InProcess && !o.Open && o.Token == "" && o.Username == ""
+	return !o.InProcess && !o.Open && o.Keys == "" && o.Token == "" && o.Username == ""
 }
 
 // newLoopbackKey makes a key and has the server ask for it. If the port is known, the key file is written now, so

@@ -33,7 +33,7 @@ const pingInterval = 10 * time.Second
 // server for this machine only, on a random port.
 type Options struct {
 	// Host is the address to listen on; empty means [DefaultHost]. Anything but
-	// "localhost" or a loopback address needs Token or Username and Password.
+	// "localhost" or a loopback address needs Keys, Token, or Username and Password.
 	Host string
 	// Port is the TCP port; 0 picks a free one, see [Server.Port].
 	Port int
@@ -49,6 +49,10 @@ type Options struct {
 	// asks for a key, which it makes at each start and notes for the programs of this user; see the
 	// package documentation.
 	Open bool
+	// Keys is a directory that "pegasus keys init" has made, or a copy of its server.conf, with server.pem and server-key.pem
+	// if it has TLS. The server admits the users of the directory and no others, each to the
+	// subjects of its role. [Server.ReloadKeys] reads it again. Empty: no users.
+	Keys string
 	// TLS, where set, makes the server accept TLS connections only.
 	TLS *tls.Config
 
@@ -112,8 +116,10 @@ func (o Options) validate() error {
 		return errors.New("embedded: user and password belong together; set both or neither")
 	case o.Open && (o.Token != "" || o.Username != ""):
 		return errors.New("embedded: open admits clients without credentials, and a token or a user is set; leave one of them out")
-	case !o.InProcess && !loopkey.IsLoopback(o.Host) && o.Token == "" && o.Username == "":
-		return fmt.Errorf("embedded: host %q can be reached from other machines and no credentials are set; set a token, or a user and a password, or listen on %s", o.Host, DefaultHost)
+	case o.Keys != "" && (o.Token != "" || o.Username != "" || o.Open || o.TLS != nil || o.InProcess):
+		return errors.New("embedded: keys say which users a server that listens admits, and with which certificate; leave out a token, a user, open, TLS and in process")
+	case !o.InProcess && !loopkey.IsLoopback(o.Host) && o.Keys == "" && o.Token == "" && o.Username == "":
+		return fmt.Errorf("embedded: host %q can be reached from other machines and no credentials are set; set keys, a token, or a user and a password, or listen on %s", o.Host, DefaultHost)
 	}
 	return nil
 }

@@ -23,12 +23,14 @@ type Server struct {
 	port  int          // 0 where the server does not listen.
 	store *os.File     // The lock of the directory of JetStream, or nil.
 	key   *loopbackKey // Nil if clients need none.
+	keys  *keyring     // Nil without Options.Keys.
 }
 
 // Start runs a server and returns when clients can connect. It fails, with
 // nothing left running, when the options make no sense, when they would open
 // the server to other machines without credentials, when the port is taken,
-// when the key cannot be written, and when JetStream cannot use its directory.
+// when the key cannot be written or those of Options.Keys cannot be read, and when
+// JetStream cannot use its directory.
 func Start(opts Options) (*Server, error) {
 	opts = opts.withDefaults()
 	if err := opts.validate(); err != nil {
@@ -51,6 +53,10 @@ func Start(opts Options) (*Server, error) {
 func (s *Server) start(opts *Options) (err error) {
 	so, log := opts.serverOptions(), newLogger(opts)
 	switch {
+	case opts.Keys != "":
+		if s.keys, err = newKeyring(opts, so); err != nil {
+			return err
+		}
 	case opts.needsKey():
 		if s.key, err = newLoopbackKey(opts, so); err != nil {
 			return err

@@ -54,15 +54,15 @@ func TestRefusedOptions(t *testing.T) {
 	}{
 		"all addresses": {
 			embedded.Options{Host: "0.0.0.0"},
-			`host "0.0.0.0" can be reached from other machines and no credentials are set; set a token, or a user and a password, or listen on 127.0.0.1`,
+			`host "0.0.0.0" can be reached from other machines and no credentials are set; set keys, a token, or a user and a password, or listen on 127.0.0.1`,
 		},
 		"a name": {
 			embedded.Options{Host: "localhost.example"},
-			`host "localhost.example" can be reached from other machines and no credentials are set; set a token, or a user and a password, or listen on 127.0.0.1`,
+			`host "localhost.example" can be reached from other machines and no credentials are set; set keys, a token, or a user and a password, or listen on 127.0.0.1`,
 		},
 		"IPv6": {
 			embedded.Options{Host: "::"},
-			`host "::" can be reached from other machines and no credentials are set; set a token, or a user and a password, or listen on 127.0.0.1`,
+			`host "::" can be reached from other machines and no credentials are set; set keys, a token, or a user and a password, or listen on 127.0.0.1`,
 		},
 		"half": {embedded.Options{Username: "u"}, "user and password belong together; set both or neither"},
 		"half of it, elsewhere": {
@@ -76,7 +76,7 @@ func TestRefusedOptions(t *testing.T) {
 		},
 		"open to all addresses": {
 			embedded.Options{Host: "0.0.0.0", Open: true},
-			`host "0.0.0.0" can be reached from other machines and no credentials are set; set a token, or a user and a password, or listen on 127.0.0.1`,
+			`host "0.0.0.0" can be reached from other machines and no credentials are set; set keys, a token, or a user and a password, or listen on 127.0.0.1`,
 		},
 		"port": {embedded.Options{Port: 65536}, "port 65536 is not a TCP port; use 1 to 65535, or 0 for a free one"},
 		"payload": {

@@ -21,6 +21,7 @@ type localRun struct {
 	Tenant  string    `json:"tenant"`
 	Own     bool      `json:"own"`     // the server is inside the run
 	Secured bool      `json:"secured"` // it is, and wants credentials
+	Keys    bool      `json:"keys"`    // it is, and admits the users of --keys
 	PID     int       `json:"pid"`
 	Started time.Time `json:"started"`
 
@@ -107,6 +108,8 @@ func (r *localRun) environment() connect.Settings {
 	switch {
 	case r.Secured:
 		return connect.Settings{User: e.User, Password: e.Password}
+	case r.Keys:
+		return connect.Settings{Creds: e.Creds, CA: e.CA}
 	case r.Own:
 		return connect.Settings{}
 	}

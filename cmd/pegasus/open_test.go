@@ -62,7 +62,7 @@ func TestRunOpen(t *testing.T) {
 	t.Setenv("NATS_URL", "nats://127.0.0.1:1")
 	const (
 		warning = "pegasus: --open: any user of this machine can connect to the server inside this process; leave it out to admit only programs of this user\n"
-		unused  = "pegasus: NATS_URL is not used: --listen, --jetstream and --open start a server inside this process; leave them out to use that of NATS_URL\n"
+		unused  = "pegasus: NATS_URL is not used: --listen, --jetstream, --keys and --open start a server inside this process; leave them out to use that of NATS_URL\n"
 	)
 	for _, args := range [][]string{{"run", goodConfig}, {"program", "run", securedProgram(t)}} {
 		run := launch(t, append(args, "--open")...)
@@ -89,7 +89,7 @@ func TestOpenRefused(t *testing.T) {
 		}
 	}
 	code, _, stderr := execute(t, "run", goodConfig, "--open", "--listen", "0.0.0.0:0")
-	if want := "--listen 0.0.0.0:0: other machines can reach it, so it needs --user NAME and --password-file FILE; or listen on 127.0.0.1"; code != exitUsage || !strings.Contains(stderr, want) {
+	if want := "--listen 0.0.0.0:0: other machines can reach it, so it needs --keys DIR, or --user NAME and --password-file FILE; or listen on 127.0.0.1"; code != exitUsage || !strings.Contains(stderr, want) {
 		t.Errorf("exit %d, %s", code, stderr)
 	}
 	t.Setenv("XDG_RUNTIME_DIR", password)

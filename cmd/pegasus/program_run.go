@@ -16,7 +16,8 @@ nodes that "pegasus node" or agent.JoinNode join to its group, starts blocks on
 their processors, and tells what happens until the program has ended. Where the
 file declares no synchronizer, the group is "processors".
 
-Without --nats it starts a NATS server inside this process, as "pegasus run" does.
+Without --nats it starts a NATS server inside this process, as "pegasus run" does,
+with --keys too.
 Two runs share one server under different tenants.
 
 --journal DIR records what the run is told, each thing before anything is done
@@ -98,7 +99,7 @@ func (f *programFlags) run(cmd *cobra.Command, path string, cfg *synchronizer.Co
 		return err
 	}
 	told := newFeed(cmd.OutOrStdout(), rendering(f.json))
-	url, stop, err := where.start(told)
+	url, stop, err := where.start(told, cfg.Levels()[:1])
 	if err != nil {
 		return fail(err)
 	}
@@ -113,6 +114,7 @@ func (f *programFlags) run(cmd *cobra.Command, path string, cfg *synchronizer.Co
 			return synchronizer.LoadProgram(path, params...)
 		},
 		feed:      told,
+		keys:      where.reread,
 		operators: &observatory{},
 		ended:     make(chan monitor.ProgramEvent, 1),
 		journals:  journals{dir: f.journal, resume: f.resume, limit: f.journalLimit << 20, start: time.Now()},

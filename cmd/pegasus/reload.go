@@ -77,6 +77,7 @@ func kept(reason string) monitor.Reload { return monitor.Reload{Reason: oneLine(
 
 // reload reads the configuration again and has every synchronizer follow it, or none.
 func (s *session) reload(stderr io.Writer) {
+	_ = s.reloadKeys() // It is told, and a fault of one does not keep the other.
 	cfg, err := s.changed(stderr)
 	for i := 0; err == nil && i < len(s.running); i++ {
 		err = s.running[i].Reload(cfg)
@@ -90,9 +91,26 @@ func (s *session) reload(stderr io.Writer) {
 	}
 }
 
+// reloadKeys reads the directory of --keys again, and tells whether it is in force.
+func (s *session) reloadKeys() error {
+	if s.keys == nil {
+		return nil
+	}
+	if err := s.keys(); err != nil {
+		err = fmt.Errorf("the old keys stay in force: %s", strings.TrimPrefix(err.Error(), "embedded: "))
+		s.feed.put(show.Entry{At: time.Now(), Event: show.Notice(err.Error())})
+		return err
+	}
+	s.feed.put(show.Entry{At: time.Now(), Event: show.Notice("the server has read " + s.flags.keys + " again")})
+	return nil
+}
+
 // reread is reload for one synchronizer that "pegasus reload" asks: whoever asks gets the
 // faults of the file.
 func (s *session) reread() (*synchronizer.Config, error) {
+	if err := s.reloadKeys(); err != nil {
+		return nil, err
+	}
 	var faults strings.Builder
 	cfg, err := s.changed(&faults)
 	if errors.Is(err, errTold) {

@@ -7,10 +7,12 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/gopegasus/pegasus/internal/keyscmd"
 	"github.com/gopegasus/pegasus/internal/version"
 )
 
@@ -53,7 +55,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(suggestFlag)
 	root.AddCommand(newRun(), newStatus(), newWhy(), newWatch(), newSet(), newReload(), newReplay())
 	root.AddCommand(newCheck(), newTest(), newSim(), newConfig(), newProgram(), newNode(), newBalance(), newWork(), newDetect(), newClock(openSources))
-	root.AddCommand(newHealth(), newKeys(), newBench(), newVersion())
+	root.AddCommand(newHealth(), keyscmd.New(fail, time.Now), newBench(), newVersion())
 	root.AddCommand(newCompletion(), newMan())
 	completeFlags(root)
 	refuseUnknownTopics(root)

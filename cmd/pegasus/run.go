@@ -27,8 +27,13 @@ Without --nats, NATS_URL and the URL of a --context it starts a NATS server insi
 this process, on 127.0.0.1, at a random free port. Programs of this user connect
 without further settings, by a key in a file that only this user can read; --open lets
 any user of this machine connect. --listen chooses the address; one
-that other machines can reach is refused without --user and --password-file. The
-password and all messages travel in clear.
+that other machines can reach is refused without --keys, or --user and --password-file.
+The password and all messages travel in clear without TLS, which --keys can have.
+
+--keys DIR admits the users of a directory that "pegasus keys" has made, each to the
+subjects of its role, with TLS if the directory has a certificate. The run connects
+with DIR/SYNCHRONIZER.creds. pegasus reload, or SIGHUP, reads DIR again; a broken one
+is refused, and the old one stays in force.
 
 --jetstream DIR gives the server inside this process JetStream, whose streams are kept
 in a directory and are there again in the next run with it.
@@ -62,6 +67,7 @@ Exit codes: 0 ended by a signal, 1 failure (a faulty configuration, a value of
 const runExample = `  pegasus run pegasus.yaml
   pegasus run pegasus.yaml --listen 127.0.0.1:4222 --members 5
   pegasus run pegasus.yaml --nats nats://nats.example:4222 --tenant blue
+  pegasus run pegasus.yaml --listen 0.0.0.0:4222 --keys keys
   pegasus run pegasus.yaml --listen 0.0.0.0:4222 --user team --password-file secret.txt
   pegasus run pegasus.yaml --journal journals
   pegasus run pegasus.yaml --json | jq 'select(.event == "fired")'`
@@ -72,6 +78,7 @@ type runFlags struct {
 
 	listen        string
 	open          bool
+	keys          string
 	jetstream     *pflag.Flag // nil: the command has none
 	name, tenant  string
 	timeline      string
@@ -122,6 +129,7 @@ func (f *runFlags) add(cmd *cobra.Command, tenant, journal, limit, verbose strin
 	f.connection.add(cmd, "`URL` of a NATS server to use instead of one inside this process (default NATS_URL)", "`NAME` that clients of the server show")
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", "", "`HOST:PORT` for the server inside this process (default 127.0.0.1 and a free port)")
+	flags.StringVar(&f.keys, "keys", "", "admit to the server inside this process the users of `DIR`, made by pegasus keys, and no others")
 	flags.BoolVar(&f.open, "open", false, "let any user of this machine connect to the server inside this process (default only programs of this user)")
 	flags.StringVar(&f.tenant, "tenant", "default", "`NAME` that keeps runs on one server apart; "+tenant)
 	flags.StringVar(&f.journal, "journal", "", journal)
@@ -169,7 +177,7 @@ func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Write
 	}
 	defer operators.close() //nolint:errcheck,contextcheck // What was asked was answered, or not; the end has a time of its own.
 	told := newFeed(stdout, rendering(f.json))
-	url, stop, err := where.start(told) //nolint:contextcheck // The server lives until stop.
+	url, stop, err := where.start(told, levels) //nolint:contextcheck // The server lives until stop.
 	if err != nil {
 		return fail(err)
 	}
@@ -179,7 +187,7 @@ func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Write
 		journals:  journals{dir: f.journal, resume: f.resume, limit: f.journalLimit << 20, start: time.Now()},
 		operators: operators,
 	}
-	s.changed = s.load
+	s.changed, s.keys = s.load, where.reread
 	err = s.run(ctx, stderr)
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil // Ended before it had begun.

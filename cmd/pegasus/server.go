@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -83,6 +84,7 @@ type server struct {
 	address
 
 	embedded embedded.Options // of the one to start
+	reread   func() error     // reads --keys again; nil without
 }
 
 // server checks the flags that run and program run have in common, and reads those
@@ -101,11 +103,14 @@ func (f *runFlags) server(stderr io.Writer) (s *server, err error) {
 	if f.URL != "" && f.streams() {
 		return nil, errors.New("--nats is a server elsewhere and --jetstream is for one inside this process: use one of them")
 	}
+	if err := f.checkKeys(); err != nil {
+		return nil, err
+	}
 	if f.open && (f.URL != "" || f.User != "") {
 		return nil, errors.New("--open lets any user of this machine connect to a server inside this process: leave out --nats, --user and --password-file, or --open")
 	}
 	environment := connect.FromEnv()
-	if f.listen == "" && !f.streams() && !f.open {
+	if f.listen == "" && !f.streams() && !f.open && f.keys == "" {
 		at, err := f.find(environment, stderr)
 		if err != nil || at.URL != "" {
 			return &server{address: at}, err
@@ -113,7 +118,7 @@ func (f *runFlags) server(stderr io.Writer) (s *server, err error) {
 	} else if environment.URL != "" {
 		defer func() {
 			if err == nil {
-				_, _ = fmt.Fprintln(stderr, "pegasus: NATS_URL is not used: --listen, --jetstream and --open start a server inside this process; leave them out to use that of NATS_URL")
+				_, _ = fmt.Fprintln(stderr, "pegasus: NATS_URL is not used: --listen, --jetstream, --keys and --open start a server inside this process; leave them out to use that of NATS_URL")
 			}
 		}()
 	}
@@ -121,6 +126,19 @@ func (f *runFlags) server(stderr io.Writer) (s *server, err error) {
 		_, _ = fmt.Fprintln(stderr, "pegasus: --open: any user of this machine can connect to the server inside this process; leave it out to admit only programs of this user")
 	}
 	return s, err
+}
+
+// checkKeys refuses what does not go with --keys.
+func (f *runFlags) checkKeys() error {
+	switch {
+	case f.keys == "":
+		return nil
+	case f.URL != "":
+		return errors.New("--nats is a server elsewhere and --keys is for one inside this process: use one of them; --creds says who connects to a server elsewhere")
+	case f.open || f.User != "":
+		return errors.New("--keys says which users the server inside this process admits: leave out --open, --user and --password-file")
+	}
+	return nil
 }
 
 // streams reports whether --jetstream is given.
@@ -134,7 +152,7 @@ func (f *runFlags) here() (*server, error) {
 	if (f.Settings != connect.Settings{User: f.User, PasswordFile: f.PasswordFile}) {
 		return nil, errors.New("the server inside this process takes --user and --password-file alone: give the other credentials together with --nats")
 	}
-	s := &server{address: address{own: true}, embedded: embedded.Options{Open: f.open}}
+	s := &server{address: address{own: true}, embedded: embedded.Options{Open: f.open, Keys: f.keys}}
 	if f.streams() {
 		if s.embedded.JetStream = f.jetstream.Value.String(); s.embedded.JetStream == "" {
 			return nil, errors.New("--jetstream is empty: give it a directory, or leave it out for a server without JetStream")
@@ -150,8 +168,8 @@ func (f *runFlags) here() (*server, error) {
 	if s.embedded.Host, s.embedded.Port, err = splitAddress("listen", f.listen, "127.0.0.1:4222"); err != nil {
 		return nil, err
 	}
-	if !loopkey.IsLoopback(s.embedded.Host) && f.User == "" {
-		return nil, fmt.Errorf("--listen %s: other machines can reach it, so it needs --user NAME and --password-file FILE; or listen on 127.0.0.1", f.listen)
+	if !loopkey.IsLoopback(s.embedded.Host) && f.User == "" && f.keys == "" {
+		return nil, fmt.Errorf("--listen %s: other machines can reach it, so it needs --keys DIR, or --user NAME and --password-file FILE; or listen on 127.0.0.1", f.listen)
 	}
 	return s, nil
 }
@@ -174,10 +192,17 @@ func (f *runFlags) identity() (user, password string, err error) {
 }
 
 // start returns the server's address and what ends the server. What a server inside this process has to
-// tell comes in the feed.
-func (s *server) start(f *feed) (address, func(), error) {
+// tell comes in the feed. With --keys the levels connect with the credentials of their synchronizer.
+func (s *server) start(f *feed, levels []synchronizer.Level) (address, func(), error) {
 	if !s.own {
 		return s.address, func() {}, nil
+	}
+	as := connect.Settings{User: s.embedded.Username, Password: s.embedded.Password}
+	if s.embedded.Keys != "" {
+		var err error
+		if as, err = credentials(s.embedded.Keys, levels); err != nil {
+			return address{}, nil, err
+		}
 	}
 	s.embedded.OnExhausted = func(err error) {
 		f.put(show.Entry{At: time.Now(), Event: show.Notice(strings.TrimPrefix(err.Error(), "embedded: "))})
@@ -187,7 +212,8 @@ func (s *server) start(f *feed) (address, func(), error) {
 		return address{}, nil, err
 	}
 	a := address{own: true}
-	a.Server, err = connect.Settings{URL: here.URL(), User: s.embedded.Username, Password: s.embedded.Password}.Resolve(connect.Settings{})
+	as.URL = here.URL()
+	a.Server, err = as.Resolve(connect.Settings{})
 	if err == nil {
 		a.options, err = a.Options()
 	}
@@ -195,5 +221,29 @@ func (s *server) start(f *feed) (address, func(), error) {
 		here.Close()
 		return address{}, nil, err
 	}
+	if s.embedded.Keys != "" {
+		s.reread = here.ReloadKeys
+	}
 	return a, here.Close, nil
+}
+
+// credentials are the files with which a run connects to its own server: those of the only synchronizer.
+func credentials(dir string, levels []synchronizer.Level) (as connect.Settings, err error) {
+	if len(levels) != 1 {
+		return as, fmt.Errorf("--keys %s has the users of one group, and %s are to run: choose one with --name", dir, show.Count(len(levels), "synchronizer"))
+	}
+	name := levels[0].Name
+	as.Creds = filepath.Join(dir, name+".creds")
+	if _, err := os.Stat(as.Creds); err != nil {
+		return as, fmt.Errorf("--keys %s: credentials of the synchronizer: write them with pegasus keys add %[1]s synchronizer %s: %w", dir, name, err)
+	}
+	if ca := filepath.Join(dir, "ca.pem"); fileExists(ca) {
+		as.CA = ca
+	}
+	return as, nil
+}
+
+func fileExists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
 }

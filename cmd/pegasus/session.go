@@ -22,6 +22,7 @@ type session struct {
 	file    string
 	program string                                               // its name, if one runs
 	changed func(stderr io.Writer) (*synchronizer.Config, error) // the file as it is now, if that can be followed
+	keys    func() error                                         // reads --keys again; nil without
 	cfg     *synchronizer.Config                                 // that it began with
 	levels  []synchronizer.Level
 	url     address
@@ -60,7 +61,7 @@ func (s *session) ready(levels []synchronizer.Level, standby bool) show.Ready {
 // called. Without it they need --nats.
 func (s *session) note(stderr io.Writer) func() {
 	forget, err := noteRun(&localRun{
-		URL: s.url.shown(), Tenant: s.flags.tenant, Own: s.url.own, Secured: s.url.own && s.url.secured(),
+		URL: s.url.shown(), Tenant: s.flags.tenant, Own: s.url.own, Secured: s.url.own && s.url.secured(), Keys: s.flags.keys != "",
 		PID: os.Getpid(), Started: time.Now().UTC(),
 	})
 	if err != nil {

@@ -22,14 +22,14 @@ import (
 // paid back by splitting and deleting: at first the limit on all lines was 59,000, and one package
 // had more than 5,000 lines.
 var limits = map[string]int{
-	"lines of code":                               94_300, // 14,700 of them are work distribution, 1,450 credentials
+	"lines of code":                               94_950, // 14,700 of them are work distribution, 2,100 credentials and keys
 	"lines of code of the largest package":        6_476,
 	"lines of scgs":                               6952,
 	"lines of internal/synccore":                  7_815, // 17 more: why of the groups of a predicate
 	"lines of synchronizer":                       6_311, // 75 more: a journal that was removed, pegasus reload
-	"lines of cmd/pegasus":                        5_671, // 72 more: pegasus reload
+	"lines of cmd/pegasus":                        5_664, // 65 more: pegasus reload, run --keys
 	"lines of predicates":                         5962,  // 132 more: causes of faults in expressions, arithmetic of durations
-	"lines of agent":                              6_121, // 236 more: the share and power of the section work, regions that are declared, a member that was replaced or leaves
+	"lines of agent":                              6_153, // 268 more: a refusal of the server ends Join; the share and power of the section work, regions that are declared, a member that was replaced or leaves
 	"lines of internal/workcore":                  5_851, // 19 more: turns of objects, objects that are bound; the machine of a loop is to become a package of its own
 	"lines of another package":                    5000,
 	"packages of more than 5,000 lines":           7, // those seven
@@ -58,9 +58,9 @@ var limits = map[string]int{
 	"exported names of configs":                    1,
 	"exported names of control":                    76,
 	"exported names of control/program":            109,
-	"exported names of embedded":                   14,
+	"exported names of embedded":                   15, // ReloadKeys
 	"exported names of monitor":                    119,
-	"exported names of observe":                    19,
+	"exported names of observe":                    18,
 	"exported names of predicates":                 77,
 	"exported names of scgs":                       146,
 	"exported names of balance/span":               11,

@@ -59,6 +59,9 @@ func (a *Asker) Present(ctx context.Context) ([]synchronizer.Presence, error) {
 		}
 		return true
 	})
+	if errors.Is(err, bus.ErrPermission) {
+		return nil, fmt.Errorf("%s may not ask which synchronizers run in tenant %q: %w", a.user(), a.Tenant, needs(err, "viewer"))
+	}
 	over := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
 	if err != nil && !over && !errors.Is(err, bus.ErrNoResponders) {
 		return nil, err
@@ -97,6 +100,8 @@ func (a *Asker) Ask(ctx context.Context, p synchronizer.Presence, verb wire.Verb
 	})
 	a.Strange += strange
 	switch {
+	case errors.Is(err, bus.ErrPermission):
+		return a.refused(p.Synchronizer, verb, err)
 	case errors.Is(err, bus.ErrNoResponders) && verb.Changes():
 		return fmt.Errorf("synchronizer %q has gone, or is of a release before, which takes no %s from a named person: upgrade it", p.Synchronizer, verb)
 	case errors.Is(err, bus.ErrNoResponders):
@@ -116,6 +121,48 @@ func (a *Asker) Ask(ctx context.Context, p synchronizer.Presence, verb wire.Verb
 		return fmt.Errorf("the answer of synchronizer %q cannot be read, it may be of another version: %w", p.Synchronizer, err)
 	}
 	return nil
+}
+
+// user names who asks.
+func (a *Asker) user() string {
+	if a.Person == "" {
+		return "the user of this connection"
+	}
+	return "user " + a.Person
+}
+
+// refused says which role a question takes that the server has refused.
+func (a *Asker) refused(synchronizer string, verb wire.Verb, err error) error {
+	switch verb {
+	case wire.VerbStatus, wire.VerbWhy, wire.VerbWatch:
+	case wire.VerbSet:
+		return fmt.Errorf("%s may not set parameters of %s: %w", a.user(), synchronizer, needs(err, "operator"))
+	case wire.VerbReload:
+		return fmt.Errorf("%s may not reload the configuration of %s: %w", a.user(), synchronizer, needs(err, "operator"))
+	}
+	return fmt.Errorf("%s may not ask %s for %s: %w", a.user(), synchronizer, verb, needs(err, "viewer"))
+}
+
+// permissionError is a refusal of the server, together with what to do.
+type permissionError struct {
+	text  string
+	cause error
+}
+
+func (p *permissionError) Error() string { return p.text }
+func (p *permissionError) Unwrap() error { return p.cause }
+
+// needs says that a role is missing, or that answers cannot come.
+func needs(err error, role string) error {
+	text := err.Error()
+	if _, inbox, found := strings.Cut(text, `Subscription to "`); found {
+		inbox, _, _ = strings.Cut(inbox, `"`)
+		if i := strings.LastIndexByte(inbox, '.'); i > 0 {
+			inbox = inbox[:i]
+		}
+		return &permissionError{"the server does not let it hear answers below " + inbox + ": set inbox_prefix in the context to _INBOX.NAME with the name of the credential, or leave it out", err}
+	}
+	return &permissionError{"it needs the role " + role, err}
 }
 
 // whyNot finds out why a synchronizer has not answered, by asking once more whether it is there.

@@ -2,6 +2,7 @@ package ask
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -68,5 +69,22 @@ func TestAsk(t *testing.T) {
 				t.Errorf("term %d", answer.Term)
 			}
 		})
+	}
+}
+
+// TestRefused: the error names the user and the role, and its cause stays that of the bus.
+func TestRefused(t *testing.T) {
+	denied := fmt.Errorf("bus: %w: nats: permissions violation: Permissions Violation for Publish to \"x\"", bus.ErrPermission)
+	inbox := fmt.Errorf(`bus: %w: nats: permissions violation: Permissions Violation for Subscription to "_INBOX.ours.abc"`, bus.ErrPermission)
+	for want, err := range map[string]error{
+		"user vic may not set parameters of gsync: it needs the role operator":           (&Asker{Person: "vic"}).refused("gsync", wire.VerbSet, denied),
+		"user vic may not reload the configuration of gsync: it needs the role operator": (&Asker{Person: "vic"}).refused("gsync", wire.VerbReload, denied),
+		"user w1 may not ask gsync for why: it needs the role viewer":                    (&Asker{Person: "w1"}).refused("gsync", wire.VerbWhy, denied),
+		"the user of this connection may not ask gsync for status: the server does not let it hear answers below _INBOX.ours: " +
+			"set inbox_prefix in the context to _INBOX.NAME with the name of the credential, or leave it out": (&Asker{}).refused("gsync", wire.VerbStatus, inbox),
+	} {
+		if err.Error() != want || !errors.Is(err, bus.ErrPermission) {
+			t.Errorf("got %v\nwant %s", err, want)
+		}
 	}
 }

@@ -257,7 +257,8 @@ func (b *Bus) request(ctx context.Context, subject string, data []byte) ([]byte,
 // Gather sends data and hands every reply to take, one at a time and those of
 // one publisher in their order, until take returns false, which is success, or
 // ctx is done, which is its error. It fails with ErrNoResponders at once where
-// nobody subscribes to the subject. More than GatherLimit replies that wait for
+// nobody subscribes to the subject, and with ErrPermission where the server refuses
+// the subject or the replies to this user. More than GatherLimit replies that wait for
 // take are lost and counted.
 func (b *Bus) Gather(ctx context.Context, subject string, data []byte, take func([]byte) bool) error {
 	return failed("request", subject, b.gather(ctx, subject, data, take))
@@ -281,8 +282,18 @@ func (b *Bus) gather(ctx context.Context, subject string, data []byte, take func
 	if err := sub.SetPendingLimits(GatherLimit, -1); err != nil {
 		return b.translate(err, 0)
 	}
+	before := b.nc.LastError()
 	if err := b.translate(b.nc.PublishRequest(subject, inbox, data), len(data)); err != nil {
 		return err
+	}
+	if err := b.flush(ctx); err != nil {
+		return err
+	}
+	// Without this a request that is refused has no answer, and fails when its time is over.
+	for _, part := range []string{`"` + subject + `"`, `"` + inbox + `"`} {
+		if err := b.Refused(part); err != nil && b.nc.LastError() != before { //nolint:errorlint // Is it the same one?
+			return err
+		}
 	}
 	for {
 		m, err := sub.NextMsgWithContext(ctx)

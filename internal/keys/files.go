@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nkeys"
@@ -22,10 +24,27 @@ func checkDir(dir string) error {
 		return fmt.Errorf("keys: directory %s: make it with init: %w", dir, err)
 	case !info.IsDir():
 		return fmt.Errorf("keys: directory %s: it is a file: give a directory", dir)
-	case info.Mode().Perm()&0o077 != 0:
+	case info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows": // That has no modes of files.
 		return fmt.Errorf("keys: directory %s: its mode is %#o, so other users can open it: run chmod 700 %[1]s", dir, info.Mode().Perm())
 	}
 	return nil
+}
+
+// lock keeps other processes from changing the list of users, until the returned function is called.
+func lock(dir string) (unlock func(), err error) {
+	if err := checkDir(dir); err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, lockFile)
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) //nolint:gosec // The caller names the directory.
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return nil, fmt.Errorf("keys: directory %s: another command changes it: wait for its end; if none runs, remove %s", dir, file)
+	case err != nil:
+		return nil, fmt.Errorf("keys: file %s: %w", file, err)
+	}
+	_ = f.Close()                              // It stays empty.
+	return func() { _ = os.Remove(file) }, nil // Else the next command says what to remove.
 }
 
 // write writes a file that a reader sees whole or not at all.
@@ -89,30 +108,35 @@ func save(dir string, g *group) error {
 
 // serverConf is the configuration of a nats-server that trusts the operator and knows the account.
 func serverConf(dir string, g *group) ([]byte, error) {
-	operator, err := readPair(dir, operatorFile)
-	if err != nil {
-		return nil, err
+	pairs, ids := map[string]nkeys.KeyPair{}, map[string]string{}
+	for _, file := range []string{operatorFile, systemFile, accountFile} {
+		pair, err := readPair(dir, file)
+		if err != nil {
+			return nil, err
+		}
+		if ids[file], err = pair.PublicKey(); err != nil {
+			return nil, fmt.Errorf("keys: file %s: %w", file, err)
+		}
+		pairs[file] = pair
 	}
-	account, err := readPair(dir, accountFile)
-	if err != nil {
-		return nil, err
-	}
-	operatorID, err := operator.PublicKey()
-	if err != nil {
-		return nil, fmt.Errorf("keys: file %s: %w", operatorFile, err)
-	}
-	accountID, err := account.PublicKey()
-	if err != nil {
-		return nil, fmt.Errorf("keys: file %s: %w", accountFile, err)
-	}
-	trusted := jwt.NewOperatorClaims(operatorID)
-	trusted.Name = "pegasus"
+	operator, accountID := pairs[operatorFile], ids[accountFile]
+	trusted := jwt.NewOperatorClaims(ids[operatorFile])
+	trusted.Name, trusted.SystemAccount = "pegasus", ids[systemFile]
 	trust, err := trusted.Encode(operator)
 	if err != nil {
 		return nil, fmt.Errorf("keys: operator: %w", err)
 	}
+	system := jwt.NewAccountClaims(ids[systemFile])
+	system.Name = "system"
+	systemToken, err := system.Encode(operator)
+	if err != nil {
+		return nil, fmt.Errorf("keys: system account: %w", err)
+	}
 	claims := jwt.NewAccountClaims(accountID)
 	claims.Name = g.Tenant + "-" + g.Group
+	claims.Limits.JetStreamLimits = jwt.JetStreamLimits{
+		MemoryStorage: jwt.NoLimit, DiskStorage: jwt.NoLimit, Streams: jwt.NoLimit, Consumer: jwt.NoLimit, MaxAckPending: jwt.NoLimit,
+	}
 	for _, name := range roles.Names() {
 		role := roles.Role(name)
 		pair, err := readPair(dir, roleFile(role))
@@ -142,5 +166,24 @@ func serverConf(dir string, g *group) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("keys: account: %w", err)
 	}
-	return fmt.Appendf(nil, "max_control_line: 65536\nmax_connections: 16384\noperator: %s\nresolver: MEMORY\nresolver_preload: {\n  %s: %s\n}\n", trust, accountID, token), nil
+	certificate := ""
+	if g.TLS {
+		certificate = fmt.Sprintf("tls: {cert_file: %q, key_file: %q, timeout: 5}\n", certFile, keyFile)
+	}
+	return fmt.Appendf(nil, confText, certificate, trust, system.Subject, system.Subject, systemToken, accountID, token), nil
 }
+
+// confText is a configuration of nats-server. A client of a secured server sends its JWT in one line, so that is long.
+const confText = `# pegasus keys has written this file, and writes it again for each user. Include it
+# in a file with further settings. Its paths are relative: start nats-server in its directory.
+max_control_line: 65536
+max_connections: 16384
+authorization: {timeout: 5}
+%soperator: %s
+system_account: %s
+resolver: MEMORY
+resolver_preload: {
+  %s: %s
+  %s: %s
+}
+`

@@ -19,6 +19,8 @@ import (
 
 const patience = 20 * time.Second
 
+var group = keys.Config{Tenant: "default", Group: "g"} //nolint:gochecknoglobals // Constant.
+
 func check(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -30,7 +32,7 @@ func check(t *testing.T, err error) {
 func made(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "keys")
-	check(t, keys.Init(dir, "default", "g"))
+	check(t, keys.Init(dir, group, time.Now()))
 	return dir
 }
 
@@ -52,7 +54,12 @@ func options(t *testing.T, dir string) *server.Options {
 
 func serve(t *testing.T, dir string) *server.Server {
 	t.Helper()
-	s, err := server.NewServer(options(t, dir))
+	return start(t, options(t, dir))
+}
+
+func start(t *testing.T, o *server.Options) *server.Server {
+	t.Helper()
+	s, err := server.NewServer(o)
 	check(t, err)
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
@@ -67,8 +74,8 @@ func reload(t *testing.T, s *server.Server, dir string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "server.conf"))
 	check(t, err)
-	_, preload, _ := strings.Cut(string(text), "resolver_preload: {\n  ")
-	id, token, _ := strings.Cut(strings.TrimSuffix(preload, "\n}\n"), ": ")
+	lines := strings.Split(strings.TrimSuffix(string(text), "\n}\n"), "\n  ")
+	id, token, _ := strings.Cut(lines[len(lines)-1], ": ")
 	claims, err := jwt.DecodeAccountClaims(token)
 	check(t, err)
 	check(t, s.AccountResolver().Store(id, token))
@@ -203,9 +210,9 @@ func TestList(t *testing.T) {
 		day - 1: "", day: `user "short": its credential expires at 2026-01-16T00:00:00Z: add it again before`,
 		15 * day: `user "short": its credential expired at 2026-01-16T00:00:00Z: add it again`,
 	} {
-		users, warnings, err := keys.List(dir, start.Add(at))
-		if err != nil || len(users) != 4 || strings.Join(warnings, "; ") != want {
-			t.Errorf("after %v: %d users, %q, %v, want %q", at, len(users), warnings, err, want)
+		l, err := keys.List(dir, start.Add(at))
+		if err != nil || len(l.Users) != 4 || l.Group != "g" || strings.Join(l.Warnings, "; ") != want {
+			t.Errorf("after %v: %d users, %q, %v, want %q", at, len(l.Users), l.Warnings, err, want)
 		}
 	}
 }
@@ -256,7 +263,7 @@ func TestDirectory(t *testing.T) {
 		}
 	}
 	want := "keys: directory " + dir + ": it is not empty: give a new one, as keys are not replaced"
-	if err := keys.Init(dir, "default", "g"); err == nil || err.Error() != want {
+	if err := keys.Init(dir, group, time.Now()); err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
 	check(t, os.WriteFile(filepath.Join(dir, "role-viewer.nk"), []byte("SU"), 0o600))
@@ -266,10 +273,28 @@ func TestDirectory(t *testing.T) {
 	}
 	check(t, os.Chmod(dir, 0o750)) //nolint:gosec // This is what is refused.
 	want = "keys: directory " + dir + ": its mode is 0750, so other users can open it: run chmod 700 " + dir
-	if _, _, err := keys.List(dir, time.Now()); err == nil || err.Error() != want {
+	if _, err := keys.List(dir, time.Now()); err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
-	if err := keys.Init(filepath.Join(t.TempDir(), "k"), "de.fault", "g"); err == nil || !strings.HasPrefix(err.Error(), "keys: tenant ") {
+	if err := keys.Init(filepath.Join(t.TempDir(), "k"), keys.Config{Tenant: "de.fault", Group: "g"}, time.Now()); err == nil || !strings.HasPrefix(err.Error(), "keys: tenant ") {
 		t.Error(err)
 	}
+}
+
+// TestNATSServerReloads: a nats-server that reads server.conf again, as on its signal, cuts a revoked user off and no other.
+func TestNATSServerReloads(t *testing.T) {
+	dir := made(t)
+	file := filepath.Join(dir, "own.conf")
+	check(t, os.WriteFile(file, []byte("include ./server.conf\nlisten: \"127.0.0.1:-1\"\n"), 0o600))
+	o, err := server.ProcessConfigFile(file)
+	check(t, err)
+	o.NoSigs, o.NoLog = true, true
+	s := start(t, o)
+	first, second := connect(t, s, add(t, dir, roles.User{Role: roles.Member, Name: "w1"}, 0), "w1"), connect(t, s, add(t, dir, roles.User{Role: roles.Member, Name: "w2"}, 0), "w2")
+	check(t, s.Reload())
+	check(t, errors.Join(first.Flush(), second.Flush()))
+	check(t, keys.Revoke(dir, "w1", time.Now()))
+	check(t, s.Reload())
+	first.ends(t)
+	check(t, second.Flush())
 }

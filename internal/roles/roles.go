@@ -131,7 +131,7 @@ func (u User) Permissions() (p Permissions, err error) {
 }
 
 // Template are the permissions of a role for a signing key of an account. The server fills them in for each user, from
-// the name and the tags member, node, processor and other of its JWT. A list for a tag that a user lacks is empty.
+// the name and the tags member, node, processor, other and stream of its JWT. A list for a tag that a user lacks is empty.
 func Template(role Role, tenant, group string) (p Permissions, err error) {
 	const name, processor = "{{name()}}", "{{tag(processor)}}"
 	i := slices.IndexFunc(table, func(e entry) bool { return e.role == role })
@@ -143,7 +143,7 @@ func Template(role Role, tenant, group string) (p Permissions, err error) {
 			return p, err
 		}
 	}
-	u := User{Name: name, Tenant: tenant, Group: group, Members: []string{"{{tag(member)}}"}, Processors: 1, Synchronizer: name, Others: []string{"{{tag(other)}}"}}
+	u := User{Name: name, Tenant: tenant, Group: group, Members: []string{"{{tag(member)}}"}, Processors: 1, Synchronizer: name, Others: []string{"{{tag(other)}}"}, Stream: "{{tag(stream)}}"}
 	if role == Node {
 		u.Members[0] = "{{tag(node)}}"
 	}
@@ -154,7 +154,13 @@ func Template(role Role, tenant, group string) (p Permissions, err error) {
 		}
 		return filled
 	}
-	return Permissions{fill(table[i].publish), fill(table[i].subscribe)}, nil
+	p = Permissions{fill(table[i].publish), fill(table[i].subscribe)}
+	for _, e := range streams {
+		if e.role == role {
+			p.Publish = append(p.Publish, fill(e.publish)...)
+		}
+	}
+	return p, nil
 }
 
 func (u *User) check() error {

@@ -148,6 +148,8 @@ func TestTemplate(t *testing.T) {
 		{Role: roles.Synchronizer, Name: "gsync", Others: []string{"h", "i"}},
 		{Role: roles.Viewer, Name: "vic"},
 		{Role: roles.Operator, Name: "op"},
+		{Role: roles.Member, Name: "w1", Stream: "pegasus+default+g"},
+		{Role: roles.Operator, Name: "op", Stream: "own"},
 	} {
 		u.Tenant, u.Group = "default", "g"
 		want, err := u.Permissions()
@@ -162,7 +164,10 @@ func TestTemplate(t *testing.T) {
 		if len(members) == 0 {
 			members = []string{u.Name}
 		}
-		tags := map[string][]string{"{{name()}}": {u.Name}, "{{tag(other)}}": u.Others, "{{tag(member)}}": members, "{{tag(node)}}": members[:1]}
+		tags := map[string][]string{"{{name()}}": {u.Name}, "{{tag(other)}}": u.Others, "{{tag(member)}}": members, "{{tag(node)}}": members[:1], "{{tag(stream)}}": nil}
+		if u.Stream != "" {
+			tags["{{tag(stream)}}"] = []string{u.Stream}
+		}
 		for i := range u.Processors {
 			tags["{{tag(processor)}}"] = append(tags["{{tag(processor)}}"], members[0]+"-"+strconv.Itoa(i))
 		}
