@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gopegasus/pegasus/internal/detectcmd"
 	"github.com/gopegasus/pegasus/internal/show"
 	"github.com/gopegasus/pegasus/internal/version"
 	"github.com/gopegasus/pegasus/monitor"
@@ -104,7 +105,7 @@ func (f *replayFlags) file(ctx context.Context, file string, cfg *synchronizer.C
 		w.put(show.Difference{Difference: d})
 	}
 	opt.Begin = func(r *synchronizer.Replayed) { w.name, out.at = r.Synchronizer, r.Started }
-	res, err := synchronizer.Replay(&checked{ctx, in}, opt)
+	res, err := synchronizer.Replay(detectcmd.ReadUntil(ctx, in), opt)
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}

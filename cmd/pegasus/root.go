@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/gopegasus/pegasus/internal/detectcmd"
 	"github.com/gopegasus/pegasus/internal/keyscmd"
 	"github.com/gopegasus/pegasus/internal/version"
 )
@@ -53,8 +54,8 @@ func newRoot() *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.Flags().Bool("version", false, "print the version and end") // Declared here, or cobra takes -v for it.
 	root.SetFlagErrorFunc(suggestFlag)
-	root.AddCommand(newRun(), newStatus(), newWhy(), newWatch(), newSet(), newReload(), newReplay())
-	root.AddCommand(newCheck(), newTest(), newSim(), newConfig(), newProgram(), newNode(), newBalance(), newWork(), newDetect(), newClock(openSources))
+	root.AddCommand(newRun(), newStatus(), newWhy(), newWatch(), newUI(), newSet(), newReload(), newReplay())
+	root.AddCommand(newCheck(), newTest(), newSim(), newConfig(), newProgram(), newNode(), newBalance(), newWork(), detectcmd.New(fail), newClock(openSources))
 	root.AddCommand(newHealth(), keyscmd.New(fail, time.Now), newBench(), newVersion())
 	root.AddCommand(newCompletion(), newMan())
 	completeFlags(root)

@@ -38,7 +38,7 @@ func TestCommandsOnSecuredServers(t *testing.T) {
 			if want := "the NATS server has no JetStream"; code != exitFailure || !strings.Contains(stderr, want) { // It was asked.
 				t.Errorf("work remove: exit %d, %s", code, stderr)
 			}
-			for _, args := range [][]string{with("status"), with("why", "all-idle"), with("set"), with("watch", "--lines"), with("reload")} {
+			for _, args := range [][]string{with("status"), with("why", "all-idle"), with("set"), with("watch", "--lines"), with("ui"), with("reload")} {
 				p := launch(t, args...)
 				p.line("gsync")
 				p.stop()
@@ -86,7 +86,7 @@ func TestConnectingCommands(t *testing.T) {
 		}
 	}
 	walk(newRoot())
-	want := "bench load, node, program run, program show, reload, run, set, status, watch, why, work remove, work status"
+	want := "bench load, node, program run, program show, reload, run, set, status, ui, watch, why, work remove, work status"
 	if slices.Sort(got); strings.Join(got, ", ") != want {
 		t.Errorf("these connect: %s\nwant %s", strings.Join(got, ", "), want)
 	}

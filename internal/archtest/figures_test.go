@@ -22,18 +22,18 @@ import (
 // paid back by splitting and deleting: at first the limit on all lines was 59,000, and one package
 // had more than 5,000 lines.
 var limits = map[string]int{
-	"lines of code":                               94_950, // 14,700 of them are work distribution, 2,100 credentials and keys
+	"lines of code":                               95_910, // 14,700 of them are work distribution, 2,100 credentials and keys, 960 the page
 	"lines of code of the largest package":        6_476,
 	"lines of scgs":                               6952,
 	"lines of internal/synccore":                  7_815, // 17 more: why of the groups of a predicate
 	"lines of synchronizer":                       6_311, // 75 more: a journal that was removed, pegasus reload
-	"lines of cmd/pegasus":                        5_664, // 65 more: pegasus reload, run --keys
+	"lines of cmd/pegasus":                        5_413,
 	"lines of predicates":                         5962,  // 132 more: causes of faults in expressions, arithmetic of durations
 	"lines of agent":                              6_153, // 268 more: a refusal of the server ends Join; the share and power of the section work, regions that are declared, a member that was replaced or leaves
 	"lines of internal/workcore":                  5_851, // 19 more: turns of objects, objects that are bound; the machine of a loop is to become a package of its own
 	"lines of another package":                    5000,
 	"packages of more than 5,000 lines":           7, // those seven
-	"files of the package with most files":        48,
+	"files of the package with most files":        45,
 	"fields of synccore.Core":                     79,
 	"methods of synccore.Core":                    230,
 	"fields of another type":                      107, // internal/sim.trial,
@@ -66,6 +66,7 @@ var limits = map[string]int{
 	"exported names of balance/span":               11,
 	"exported names of work":                       77, // 20 more: loops, SpaceOf, Member, Over and Transport, Strategy, Active, Locals, Await, NearBy
 	"exported names of synchronizer":               61,
+	"exported names of web":                        9,
 }
 
 // sized is what the sources of one package come to, without tests.

@@ -1,4 +1,6 @@
-package main
+// Package detectcmd is the command "pegasus detect": it reads the flags and the trace, has package tracedetect find the global
+// states, and prints them.
+package detectcmd
 
 import (
 	"context"
@@ -47,16 +49,24 @@ type detectFlags struct {
 	k                              int
 	final, epochs, lenient, stats  bool
 	membersGiven, kGiven, hasWhere bool
+	fail                           func(error) error
 }
 
-func newDetect() *cobra.Command {
-	var f detectFlags
+// New returns the command. It hands the error of whatever fails with a right command line to fail, which marks it; the
+// command returns that.
+func New(fail func(error) error) *cobra.Command {
+	f := detectFlags{fail: fail}
 	cmd := &cobra.Command{
 		Use:     "detect [FILE|-]",
 		Short:   "Find the global states of a trace",
 		Long:    detectHelp,
 		Example: detectExample,
-		Args:    optionalArgument("detect takes one trace"),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return fmt.Errorf("detect takes one trace, and these are %d: %s", len(args), strings.Join(args, " "))
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			changed := cmd.Flags().Changed
 			f.membersGiven, f.kGiven, f.hasWhere = changed("members"), changed("k"), changed("where")

@@ -1,4 +1,4 @@
-package main
+package detectcmd
 
 import (
 	"bufio"
@@ -35,13 +35,13 @@ func (d *detection) run(ctx context.Context, file string, stdin io.Reader) error
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // Ends the goroutine that reads.
 	if err := d.open(ctx, file, stdin); err != nil {
-		return fail(err)
+		return d.flags.fail(err)
 	}
 	defer d.in.close()
 	d.out = bufio.NewWriterSize(d.stdout, outputBuffer)
 	core, err := tracedetect.New(d.options, d.writer())
 	if err != nil { // With too many members for the condition.
-		return fail(fmt.Errorf("--%w", err))
+		return d.flags.fail(fmt.Errorf("--%w", err))
 	}
 	d.core = core
 	err = core.Read(&prompt{d.in, d.out}, d.fault)
@@ -57,7 +57,7 @@ func (d *detection) run(ctx context.Context, file string, stdin io.Reader) error
 		return nil // The reader of the output has had enough.
 	}
 	d.tell()
-	return fail(err)
+	return d.flags.fail(err)
 }
 
 func (d *detection) open(ctx context.Context, file string, stdin io.Reader) (err error) {

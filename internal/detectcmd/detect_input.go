@@ -1,4 +1,4 @@
-package main
+package detectcmd
 
 import (
 	"context"
@@ -20,13 +20,13 @@ type input struct {
 // open opens a trace that is read once.
 func open(ctx context.Context, file string, stdin io.Reader) (*input, error) {
 	if file == "-" {
-		return &input{patient(ctx, stdin), "stdin", func() {}}, nil
+		return &input{ReadUntil(ctx, stdin), "stdin", func() {}}, nil
 	}
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, fmt.Errorf("trace: %w: give the path of a trace, or - for standard input", err)
 	}
-	return &input{patient(ctx, f), file, func() { _ = f.Close() }}, nil
+	return &input{ReadUntil(ctx, f), file, func() { _ = f.Close() }}, nil
 }
 
 // openTwice opens a trace after it was read for its participants. What cannot be
@@ -57,7 +57,7 @@ func openTwice(ctx context.Context, file string, stdin io.Reader, lenient bool) 
 		remove()
 		return nil, nil, err
 	}
-	return &input{patient(ctx, kept), in.name, remove}, found, nil
+	return &input{ReadUntil(ctx, kept), in.name, remove}, found, nil
 }
 
 // temporary makes a file and returns what removes it. Where the system allows
@@ -76,9 +76,9 @@ func temporary() (*os.File, func(), error) {
 	}, nil
 }
 
-// patient reads r until the context ends, which a blocked read does not know of: its
-// goroutine ends with the input, or with the context and the read that this ended.
-func patient(ctx context.Context, r io.Reader) io.Reader {
+// ReadUntil returns a reader of r that fails when the context ends, also while a read of r blocks. Its goroutine then ends with
+// that read.
+func ReadUntil(ctx context.Context, r io.Reader) io.Reader {
 	if f, ok := r.(*os.File); ok {
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
 			return &checked{ctx, r}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gopegasus/pegasus/internal/ask"
+	"github.com/gopegasus/pegasus/internal/show"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
+	"github.com/gopegasus/pegasus/synchronizer"
+	"github.com/gopegasus/pegasus/web"
+)
+
+const uiHelp = `ui shows a run in a browser while it goes on: the synchronizers and the processes
+that stand by, the members with their states and clocks, the predicates with their
+verdicts and what they wait for, the last decisions, the events on a timeline, and
+for each predicate why it fired or does not. It prints the URL of the page.
+
+The page only reads. It listens on the loopback interface alone; from another
+machine, use a tunnel such as ssh -L. Whoever has the URL can read the page: the key
+in it is another one each time. Global states are looked at once a second; events
+come as they happen. The page marks old values, and says since when.
+
+` + liveHelp + `
+
+Exit codes: 0 ended by a signal, 1 nobody answers at the beginning, 2 wrong usage.`
+
+const uiExample = `  pegasus ui
+  pegasus ui --listen 127.0.0.1:8233
+  pegasus ui --nats nats://127.0.0.1:4222 --tenant blue`
+
+// uiFlags say which run is shown, and where.
+type uiFlags struct {
+	liveFlags
+
+	listen, prefix string
+}
+
+func newUI() *cobra.Command {
+	var f uiFlags
+	cmd := &cobra.Command{
+		Use:     "ui",
+		Short:   "Show a run in a browser while it goes on",
+		Long:    uiHelp,
+		Example: uiExample,
+		Args:    noArguments,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return f.servePage(cmd) },
+	}
+	f.add(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "`ADDRESS` of the loopback interface to listen on; port 0 is any free one")
+	flags.StringVar(&f.prefix, "prefix", "", "`PATH` that the page lies under, behind a proxy (default /)")
+	return cmd
+}
+
+// listenOnLoopback refuses addresses that other machines reach, since the page speaks plain HTTP.
+func listenOnLoopback(address string) (net.Listener, error) {
+	host, _, err := splitAddress("listen", address, "127.0.0.1:8233")
+	if err != nil {
+		return nil, err
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return nil, fmt.Errorf("--listen %s: other machines may reach this address, and the page is not encrypted: use 127.0.0.1 and a tunnel such as ssh -L", address)
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fail(fmt.Errorf("--listen %s: %w: choose another address, or port 0 for any free one", address, err))
+	}
+	return l, nil
+}
+
+func (f *uiFlags) servePage(cmd *cobra.Command) error {
+	ctx, cancel := context.WithCancel(cmd.Context())
+	defer cancel()
+	explains := &explainer{}
+	key := rand.Text()
+	page, err := web.New(web.Options{Source: explains, Now: time.Now, Key: key, Prefix: f.prefix})
+	if err != nil {
+		return fmt.Errorf("--%w", err)
+	}
+	listener, err := listenOnLoopback(f.listen)
+	if err != nil {
+		return err
+	}
+	defer listener.Close() //nolint:errcheck // The server has closed it.
+	s := watchSource{
+		shown: &show.Firings{Verbose: true}, mute: map[synchronizer.Presence]bool{},
+		feed: feedTo(func(e show.Entry) { publish(page, e) }, func() error { return nil }),
+	}
+	l, err := f.open(ctx, cmd.ErrOrStderr(), s.options())
+	if err != nil {
+		return ended(cmd.Context(), err)
+	}
+	defer l.close() //nolint:errcheck // Nothing is lost by it.
+	explains.asker = ask.Asker{Bus: l.bus, Tenant: l.tenant, Person: l.asker.Person}
+	names, err := s.begin(ctx, l)
+	if err != nil {
+		return ended(cmd.Context(), fail(err))
+	}
+	url := "http://" + listener.Addr().String() + strings.TrimSuffix(f.prefix, "/") + "/#key=" + key
+	text := fmt.Sprintf("%s shows %s at %s, tenant %s; Ctrl-C ends it\n", url, strings.Join(names, ", "), l.shown, l.tenant)
+	if f.json {
+		text = show.JSONLine(struct {
+			URL           string   `json:"url"`
+			NATS          string   `json:"nats"`
+			Tenant        string   `json:"tenant"`
+			Synchronizers []string `json:"synchronizers"`
+		}{url, l.shown, l.tenant, names})
+	}
+	if _, err := io.WriteString(cmd.OutOrStdout(), text); err != nil {
+		return fail(err)
+	}
+	s.feed.begin(nil)
+	polled := make(chan error, 1)
+	go func() {
+		defer cancel()
+		polled <- s.poll(ctx)
+	}()
+	err = servePages(ctx, listener, page)
+	cancel()
+	return ended(cmd.Context(), fail(errors.Join(err, <-polled, s.feed.end())))
+}
+
+// servePages serves until the context ends, and ends all streams before it returns.
+func servePages(ctx context.Context, l net.Listener, page http.Handler) error {
+	server := http.Server{
+		Handler: page, ErrorLog: log.New(io.Discard, "", 0), BaseContext: func(net.Listener) context.Context { return ctx },
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: 16 << 10,
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), hangUp)
+	defer cancel()
+	if err := server.Shutdown(patient); err != nil { // Some answer is not over.
+		_ = server.Close()
+	}
+	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// publish hands an entry to a page.
+func publish(page *web.Page, e show.Entry) {
+	switch event := e.Event.(type) {
+	case show.Standing:
+		page.PublishStatus(event.Status)
+	case *monitor.Line:
+		page.PublishEvent(event)
+	case show.Notice:
+		page.PublishNotice(e.At, e.From, string(event))
+	case show.Skipped:
+		page.PublishNotice(e.At, e.From, fmt.Sprintf("%d events are missing here: too many came at once", uint64(event)))
+	}
+}
+
+// explainer asks synchronizers why. A page calls it on one goroutine at a time.
+type explainer struct{ asker ask.Asker }
+
+// Explain implements web.Source.
+func (x *explainer) Explain(ctx context.Context, name, group, predicate string) (*monitor.Explanation, error) {
+	e := &monitor.Explanation{}
+	err := x.asker.Ask(ctx, synchronizer.Presence{Synchronizer: name, Group: group}, wire.VerbWhy, predicate, e)
+	return e, err
+}

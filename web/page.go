@@ -1,0 +1,226 @@
+package web
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/gopegasus/pegasus/monitor"
+)
+
+// Source answers the questions of a page.
+type Source interface {
+	// Explain explains a predicate of the synchronizer with that name and group. The page calls
+	// it on one goroutine at a time.
+	Explain(ctx context.Context, synchronizer, group, predicate string) (*monitor.Explanation, error)
+}
+
+// Options configure a page.
+type Options struct {
+	Source Source           // required
+	Now    func() time.Time // reads the wall clock; required
+	// Key is what a browser needs to get values of the run, behind #key= in the URL that it opens;
+	// empty: nothing.
+	Key string
+	// Prefix is the path that the page lies under, such as "/pegasus"; empty for "/".
+	Prefix string
+}
+
+const (
+	policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
+		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	maxQuestions = 16               // explanations that may be waited for at the same time
+	explainedFor = time.Second      // how long browsers share an explanation
+	answerTime   = 30 * time.Second // that a browser has to take an answer; a stream sets its own
+	explainTime  = 8 * time.Second  // how long one may take
+)
+
+//go:embed page
+var files embed.FS
+
+// types are the kinds of the files; the tables of the system may have others.
+var types = map[string]string{
+	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
+}
+
+// Page shows a run. Its methods may be called on any goroutine.
+type Page struct {
+	source Source
+	now    func() time.Time
+	key    string // empty: none
+	id     string // of this life of the page
+	routes http.Handler
+
+	stream stream
+	turn   chan struct{} // holds a token while Source is asked
+	asked  chan struct{} // holds a token for each question that waits or is asked
+
+	explained map[question]explained // guarded by turn
+}
+
+type question struct {
+	name
+
+	predicate string
+}
+
+type explained struct {
+	at   time.Time
+	text []byte
+}
+
+// New returns a page without values. It fails if the prefix is no path.
+func New(o Options) (*Page, error) {
+	prefix := strings.TrimSuffix(o.Prefix, "/")
+	if prefix != "" && (prefix[0] != '/' || prefix == "/" || path.Clean(prefix) != prefix || strings.ContainsAny(prefix, "{}?#% ")) {
+		return nil, fmt.Errorf("prefix %q: the page cannot lie there: give a path such as /pegasus", o.Prefix)
+	}
+	p := &Page{
+		source: o.Source, now: o.Now, key: o.Key, id: rand.Text(), turn: make(chan struct{}, 1), asked: make(chan struct{}, maxQuestions),
+		explained: map[question]explained{},
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /stream", p.needKey(p.serveStream))
+	mux.HandleFunc("GET /why", p.needKey(p.serveWhy))
+	mux.HandleFunc("GET /{$}", serveFile("index.html"))
+	entries, err := files.ReadDir("page")
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		mux.HandleFunc("GET /"+e.Name(), serveFile(e.Name()))
+	}
+	p.routes = mux
+	if prefix != "" {
+		outer := http.NewServeMux()
+		outer.Handle(prefix+"/", http.StripPrefix(prefix, mux))
+		p.routes = outer // Which redirects from the prefix without a slash.
+	}
+	return p, nil
+}
+
+// needKey guards values of the run; the files of the page are no secret.
+func (p *Page) needKey(serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if p.key != "" && subtle.ConstantTimeCompare([]byte(r.URL.Query().Get("key")), []byte(p.key)) == 0 {
+			http.Error(w, "key: it is missing or wrong: open the URL that was printed when the page was started", http.StatusForbidden)
+			return
+		}
+		serve(w, r)
+	}
+}
+
+func serveFile(name string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", types[path.Ext(name)])
+		http.ServeFileFS(w, r, files, "page/"+name)
+	}
+}
+
+// ServeHTTP implements http.Handler.
+func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+	_ = http.NewResponseController(w).SetWriteDeadline(p.now().Add(answerTime)) // A writer without deadlines has no slow reader.
+	if err := checkOrigin(r); err != nil {
+		http.Error(w, err.Error(), http.StatusForbidden)
+		return
+	}
+	p.routes.ServeHTTP(w, r)
+}
+
+// checkOrigin refuses names that are not of the loopback interface, so that no name of
+// another site can be made to lead here, and requests that pages of other sites make. A
+// link on another site may still lead to the page itself.
+func checkOrigin(r *http.Request) error {
+	if !isLoopback(r.Host) {
+		return fmt.Errorf("host %q: the page answers to names of the loopback interface alone: open it as 127.0.0.1 or localhost", r.Host)
+	}
+	if origin := r.Header.Get("Origin"); origin != "" {
+		if u, err := url.Parse(origin); err != nil || u.Scheme == "" || u.Host != r.Host {
+			return fmt.Errorf("origin %q: the page answers its own requests alone: open it in a tab of its own", origin)
+		}
+	}
+	site := r.Header.Get("Sec-Fetch-Site")
+	if site != "" && site != "same-origin" && site != "none" && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
+		return fmt.Errorf("request of another page (Sec-Fetch-Site: %s): the page answers its own requests alone: open it in a tab of its own", site)
+	}
+	return nil
+}
+
+func isLoopback(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	ip := net.ParseIP(strings.Trim(host, "[]"))
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// serveWhy answers with a whyView.
+func (p *Page) serveWhy(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	q := question{name{query.Get("group"), query.Get("synchronizer")}, query.Get("predicate")}
+	if err := p.stream.check(q); err != nil {
+		http.Error(w, err.Error(), http.StatusNotFound)
+		return
+	}
+	select {
+	case p.asked <- struct{}{}:
+		defer func() { <-p.asked }()
+	default:
+		http.Error(w, fmt.Sprintf("explanations: %d are waited for already: ask again in a second", maxQuestions), http.StatusServiceUnavailable)
+		return
+	}
+	text, err := p.explain(r.Context(), q)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(text) // The browser may be gone.
+}
+
+// explain asks the source, unless it has just answered the same question.
+func (p *Page) explain(ctx context.Context, q question) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, explainTime)
+	defer cancel()
+	select {
+	case p.turn <- struct{}{}:
+		defer func() { <-p.turn }()
+	case <-ctx.Done():
+		return nil, errors.New("explanation: other questions took too long: ask again in a second")
+	}
+	for old, e := range p.explained {
+		if p.now().Sub(e.at) > explainedFor {
+			delete(p.explained, old)
+		}
+	}
+	e, ok := p.explained[q]
+	if ok {
+		return e.text, nil
+	}
+	answer, err := p.source.Explain(ctx, q.synchronizer, q.group, q.predicate)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(newWhyView(answer))
+	if err != nil {
+		return nil, err
+	}
+	p.explained[q] = explained{p.now(), text}
+	return text, nil
+}

@@ -1,0 +1,87 @@
+// @ts-check
+import { Table, element, setText, whyLink } from "./dom.js";
+import { clock, oldSince } from "./model.js";
+
+/** After this many milliseconds a status is old. */
+export const statusLimit = 3000;
+
+/** What a synchronizer says, in one section. */
+class Section {
+  constructor() {
+    this.title = element("h2");
+    this.old = element("p", { class: "warning", role: "status" });
+    this.facts = element("dl");
+    this.waits = element("ul", { class: "waits" });
+    this.predicates = new Table("Predicates", ["Predicate", "Truth", "For", "Fired", "Last decision", "Waits for"]);
+    this.decisions = new Table("Last decisions", ["Decision", "Predicate", "When"]);
+    this.members = new Table("Members", ["Member", "Host", "Takes part", "Heard", "Clock", "Bound", "State", "Reports"]);
+    this.root = element("section", {}, this.title, this.old, this.facts, this.waits,
+      this.predicates.root, this.decisions.root, this.members.root);
+  }
+
+  /**
+   * @param {any} s a statusView
+   * @param {string[]} below synchronizers that are members of this one
+   * @param {number} age of the status in milliseconds
+   */
+  show(s, below, age) {
+    setText(this.title, s.synchronizer);
+    const facts = [
+      ["As of", clock(new Date(Date.now() - age))], ["Group", `${s.group}, tenant ${s.tenant}`], ["Epoch", s.epoch], ["State", s.state], ["Leads", s.leader],
+      ["Stands by", s.standbys.join("; ") || "no process"],
+    ];
+    if (below.length > 0) facts.push(["Level", `above ${below.join(", ")}`]);
+    while (this.facts.children.length > 2 * facts.length) this.facts.lastElementChild?.remove();
+    facts.flat().forEach((text, i) => {
+      setText(this.facts.children[i] ?? this.facts.appendChild(element(i % 2 === 0 ? "dt" : "dd")), text);
+    });
+    const waits = s.waits.map((/** @type {string} */ w) => `Waits: ${w}`);
+    if (s.waits_more > 0) waits.push(`and ${s.waits_more} more, not shown`);
+    while (this.waits.children.length > waits.length) this.waits.lastElementChild?.remove();
+    waits.forEach((/** @type {string} */ text, /** @type {number} */ i) => {
+      setText(this.waits.children[i] ?? this.waits.appendChild(element("li")), text);
+    });
+    this.predicates.fill(s.predicates.map((/** @type {any} */ p) => ({
+      class: `truth-${p.truth}`,
+      cells: [{ text: p.name, href: whyLink(s.group, s.synchronizer, p.name) }, p.truth, p.since, p.fired, p.last, p.waits],
+    })), s.predicates_more);
+    this.decisions.fill(s.decisions.map((/** @type {any} */ d) => ({
+      cells: [d.id, { text: d.predicate, href: whyLink(s.group, s.synchronizer, d.predicate) }, d.ago],
+    })));
+    this.members.fill(s.members.map((/** @type {any} */ m) => ({
+      class: m.trouble ? "trouble" : "",
+      cells: [m.name, m.host, m.part, m.heard, m.clock, m.bound, m.state, m.gap],
+    })), s.members_more);
+  }
+}
+
+/** The page of all synchronizers. */
+export class Overview {
+  constructor() {
+    this.none = element("p", {}, "No synchronizer has answered yet.");
+    this.root = element("div", {}, this.none);
+    /** @type {Map<string, Section>} */
+    this.sections = new Map();
+  }
+
+  /** @param {import("./app.js").State} state */
+  show(state) {
+    this.none.hidden = state.statuses.size > 0;
+    const names = new Set([...state.statuses.values()].map((s) => s.view.synchronizer));
+    for (const key of [...state.statuses.keys()].sort()) {
+      const { view, at } = /** @type {{view: any, at: number}} */ (state.statuses.get(key));
+      let section = this.sections.get(key);
+      if (!section) {
+        section = new Section();
+        this.sections.set(key, section);
+        this.root.append(section.root);
+      }
+      const below = view.members.map((/** @type {any} */ m) => m.name).filter((/** @type {string} */ n) => names.has(n));
+      const age = performance.now() - at;
+      section.show(view, below, age);
+      const old = oldSince(age, statusLimit, new Date());
+      setText(section.old, old && `Old values: ${view.synchronizer} has not answered since ${old}.`);
+      section.root.classList.toggle("old", old !== "");
+    }
+  }
+}

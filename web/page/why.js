@@ -1,0 +1,99 @@
+// @ts-check
+import { Table, element, setText } from "./dom.js";
+import { oldSince } from "./model.js";
+
+/** The page of one predicate. It asks again every second. */
+export class Why {
+  /**
+   * @param {string} group
+   * @param {string} synchronizer
+   * @param {string} predicate
+   * @param {string} key
+   */
+  constructor(group, synchronizer, predicate, key) {
+    this.query = new URLSearchParams({ group, synchronizer, predicate, key });
+    this.title = element("h2", {}, `Why ${predicate}`);
+    this.fault = element("p", { class: "warning", role: "status" });
+    this.body = element("div");
+    this.root = element("section", {}, this.title, this.fault, this.body);
+    /** @type {Explained[]} */
+    this.parts = [];
+    this.at = 0; // of the newest answer, by performance.now
+    this.ended = false;
+    this.answer();
+  }
+
+  /** Ends the questions. */
+  close() {
+    this.ended = true;
+  }
+
+  async answer() {
+    let fault = "";
+    try {
+      const r = await fetch(`why?${this.query}`, { signal: AbortSignal.timeout(10000) });
+      if (r.ok) {
+        this.fill(await r.json());
+        this.at = performance.now();
+      } else {
+        fault = await r.text();
+      }
+    } catch (e) {
+      fault = `the page does not answer: ${e}`;
+    }
+    if (this.ended) return;
+    this.fault.dataset.text = fault;
+    this.show();
+    setTimeout(() => this.answer(), 1000);
+  }
+
+  /** Says how old the values are. */
+  show() {
+    const old = this.at > 0 ? oldSince(performance.now() - this.at, 3000, new Date()) : "";
+    const fault = this.fault.dataset.text ?? "";
+    setText(this.fault, [old && `Old values: the last answer came ${old}.`, fault].filter(Boolean).join(" "));
+    this.root.classList.toggle("old", old !== "");
+  }
+
+  /** @param {any} v a whyView */
+  fill(v) {
+    const views = v.groups.length > 0 ? v.groups : [v];
+    while (this.parts.length > views.length) this.parts.pop()?.root.remove();
+    views.forEach((/** @type {any} */ view, /** @type {number} */ i) => {
+      if (!this.parts[i]) {
+        this.parts[i] = new Explained();
+        this.body.append(this.parts[i].root);
+      }
+      this.parts[i].fill(view);
+    });
+  }
+}
+
+/** One explanation. */
+class Explained {
+  constructor() {
+    this.title = element("h3");
+    this.facts = element("p");
+    this.when = element("pre");
+    this.parts = new Table("The condition, part by part", ["Part", "Value", "Members for", "Members against", "Unknown for", "Why unknown"]);
+    this.missing = new Table("What is missing", ["Member", "What", "Since", "Kind"]);
+    this.last = element("p");
+    this.witness = new Table("States of the last decision", ["Member", "State"]);
+    this.root = element("section", {}, this.title, this.facts, this.when, this.missing.root, this.parts.root, this.last, this.witness.root);
+  }
+
+  /** @param {any} v */
+  fill(v) {
+    setText(this.title, `${v.synchronizer}: ${v.name} is ${v.truth}${v.since && ` for ${v.since}`}`);
+    setText(this.facts, [`fired ${v.fired} times`, v.for && `hold time ${v.for}`, v.state, v.reason, ...v.notes].filter(Boolean).join("; "));
+    setText(this.when, v.when);
+    this.parts.fill(v.parts.map((/** @type {any} */ p) => ({
+      class: ["true", "false", "unknown"].includes(p.value) ? `truth-${p.value}` : "", cells: ["\u2003".repeat(Math.min(p.depth, 20)) + p.text, p.value, p.for, p.against, p.maybe, p.reason],
+    })));
+    this.missing.fill(v.missing.map((/** @type {any} */ m) => ({ cells: [m.member, m.text, m.since, m.kind] })));
+    this.missing.root.hidden = v.missing.length === 0;
+    setText(this.last, v.last ? `Last decision ${v.last.id}, ${v.last.ago}: ${v.last.text}` : "There is no decision yet.");
+    this.witness.fill((v.last?.witness ?? []).map((/** @type {any} */ w) => ({ cells: [w.member, w.state] })), v.last?.left_out);
+    this.witness.root.hidden = !v.last;
+  }
+}

@@ -1,0 +1,72 @@
+import assert from "node:assert/strict";
+import { pathToFileURL } from "node:url";
+
+const { Events, layOut, place, oldSince, clock } = await import(pathToFileURL(process.argv[2]));
+
+let n = 0;
+const event = (time, lane, more) => ({ number: ++n, time, synchronizer: "s", event: "verdict", lane, mark: false, text: "", ...more });
+const spans = (lanes, name) => lanes.find((l) => l.lane === name).spans.map((s) => [s.state, s.from, s.to, s.open]);
+
+// A state lasts until the next one of its lane; the last one to the last status.
+{
+  const list = [
+    event(10, "p", { state: "true" }), event(12, "q", { state: "false" }), event(15, "p", { state: "true", mark: true }),
+    event(20, "p", { state: "false" }), event(21, "p", { state: "true", synchronizer: "other" }),
+  ];
+  const lanes = layOut(list, new Map([["s", 30]]));
+  assert.deepEqual(lanes.map((l) => [l.synchronizer, l.lane]), [["other", "p"], ["s", "p"], ["s", "q"]]);
+  assert.deepEqual(lanes[1].spans, [{ from: 10, to: 20, state: "true", open: false }, { from: 20, to: 30, state: "false", open: true }]);
+  assert.deepEqual(lanes[1].marks.map((m) => m.time), [15]);
+  assert.deepEqual(spans(lanes, "q"), [["false", 12, 30, true]]);
+  assert.deepEqual(lanes[0].spans[0].to, 21, "without a status nothing is known after the event");
+}
+// A new epoch or a gap ends what is known, of one synchronizer or of all.
+{
+  const lanes = layOut([
+    event(10, "p", { state: "true" }), event(10, "p", { state: "true", synchronizer: "t" }),
+    event(20, "epoch", { state: "2", ends: true }), event(25, "messages", { synchronizer: "", ends: true, mark: true }),
+  ], new Map([["s", 40], ["t", 40]]));
+  assert.deepEqual(lanes.map((l) => [l.synchronizer, l.lane, ...l.spans.map((s) => s.to)]),
+    [["", "messages"], ["s", "epoch", 25], ["s", "p", 20], ["t", "p", 25]]);
+}
+// A clock that goes back makes no span that ends before it begins.
+assert.deepEqual(spans(layOut([event(10, "p", { state: "true" }), event(5, "p", { state: "false" })], new Map([["s", 1]])), "p"),
+  [["true", 10, 10, false], ["false", 5, 5, true]]);
+// What came already is passed over, what is missing is counted and ends what is known.
+{
+  const e = new Events(1000);
+  e.hello("a");
+  e.add({ ...event(10, "p", { state: "true" }), number: 1 });
+  e.add({ ...event(10, "p", { state: "true" }), number: 1 });
+  e.add({ ...event(50, "p", { state: "false" }), number: 5 });
+  assert.equal(e.missed, 3);
+  assert.deepEqual(e.shown().map((x) => x.text), ["", "3 events are missing here", ""]);
+  e.hello("a");
+  assert.equal(e.list.length, 3);
+  e.hello("b");
+  e.add({ ...event(60, "p", { state: "true" }), number: 1 });
+  assert.equal(e.list.length, 5);
+  assert.deepEqual(spans(layOut(e.shown(), new Map()), "p").map((s) => s.slice(0, 3)), [["true", 10, 50], ["false", 50, 50], ["true", 60, 60]]);
+}
+// The newest 20,000 are kept.
+{
+  const e = new Events();
+  for (let i = 1; i <= 50_000; i++) e.add({ ...event(i, "p", { state: String(i % 2) }), number: i });
+  assert.equal(e.shown().length, 20_000);
+  assert.equal(e.shown()[19_999].time, 50_000);
+  assert.ok(e.list.length < 22_000 && e.leftOut >= 28_000, `${e.list.length} ${e.leftOut}`);
+}
+// Every state in view is at least a pixel wide, and inside.
+for (const [from, to] of [[0, 0], [500, 500], [500.2, 500.3], [1000, 1000], [-10, 5], [999, 2000], [-10, 2000], [3, 700]]) {
+  const at = place({ from, to }, { from: 0, to: 1000, width: 100 });
+  assert.ok(at && at.width >= 1 && at.x >= 0 && at.x + at.width <= 100, `${from} to ${to}: ${JSON.stringify(at)}`);
+}
+assert.deepEqual(place({ from: 250, to: 500 }, { from: 0, to: 1000, width: 100 }), { x: 25, width: 25 });
+assert.equal(place({ from: -5, to: -1 }, { from: 0, to: 1000, width: 100 }), null);
+assert.equal(place({ from: 1001, to: 1002 }, { from: 0, to: 1000, width: 100 }), null);
+// Values are old from the limit on.
+const now = new Date(2026, 0, 1, 9, 5, 7);
+assert.equal(oldSince(3000, 3000, now), "");
+assert.equal(oldSince(5500, 3000, now), "09:05:01, 5 s ago");
+assert.equal(clock(now), "09:05:07");
+console.log("ok");

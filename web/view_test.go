@@ -1,0 +1,190 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gopegasus/pegasus/monitor"
+)
+
+// sample is a status with all that a view tells.
+func sample() *monitor.Status {
+	return &monitor.Status{
+		Synchronizer: "g", Group: "workers", Tenant: "blue", Awaited: 3, Leader: `process 7 on "host"`, Standbys: []string{`process 8 on "host", warm`},
+		State: &monitor.StateStatus{Epoch: 2, Index: 5, InForce: true, Held: 1.5, Partial: true},
+		Members: []monitor.MemberStatus{
+			{Name: "w1", Standing: monitor.Ready, Heard: 0.01},
+			{
+				Name: "w2", Host: "h", Standing: monitor.InEpoch, Silent: true, Heard: 4, Clock: monitor.ClockStatus{Status: "synchronized", Source: "ntp", Bound: new(0.001)},
+				State: monitor.Values{{Name: "load", Value: json.Number("9007199254740993")}},
+			},
+			{Name: "w3", Standing: monitor.InEpoch, Gap: 2, Behind: 3, Gaps: 1, Lost: 9},
+			{Name: "w4", Standing: monitor.NoState, Heard: 1},
+			{Name: "w5", Standing: monitor.InEpoch, Unknown: true, Heard: 1},
+			{Name: "w6", Standing: monitor.Leaving, Heard: 1},
+			{Name: "w7", Standing: monitor.Gone, Why: "left", Silent: true},
+			{Name: "w8", Standing: monitor.InEpoch, State: monitor.Values{{Name: "load", Value: nil}}},
+		},
+		Predicates: []monitor.PredicateStatus{
+			{Name: "<img src=x onerror=alert(1)>\"'\u2028\n\x00", Truth: "true", Since: new(1.5), Decision: "g/1/2", Ago: 3, Fired: 2, Notes: []string{"no region"}},
+			{Name: "held", Truth: "true", Since: new(1.0), Armed: true, Hold: &monitor.Hold{Certain: 0.5, Wanted: 2}},
+			{Name: "new", Truth: "unknown"},
+			{Name: "no", Truth: "false", Since: new(1.0), Armed: true, Decision: "g/1/3", Ago: 1},
+			{Name: "lost", Truth: "unknown", Reason: "a report is lost", Since: new(1.0), Armed: true},
+			{Name: "yes", Truth: "true", Since: new(1.0), Armed: true},
+		},
+	}
+}
+
+// TestStatusView has each text.
+func TestStatusView(t *testing.T) {
+	v := newStatusView(sample(), 7*time.Second)
+	if want := "global state 5 of epoch 2: in force, certainly held for 1.5s; the state of some member is unknown"; v.State != want {
+		t.Errorf("%s\nwant %s", v.State, want)
+	}
+	wants := []string{
+		"the group has 5 of the 3 members that it waits for (w1, w2, w3, w5, w8); this page has seen that for 7s",
+		"w2: silent for 4s", "w3: a report is missing, and asked for since 2s", "w4: it has joined and has no state; heard 1s ago",
+		"w5: nothing is known of its state; heard 1s ago", "w6: it is gone, and the epoch with it is not over; heard 1s ago",
+	}
+	if !slices.Equal(v.Waits, wants) {
+		t.Errorf("waits:\n%s\nwant\n%s", strings.Join(v.Waits, "\n"), strings.Join(wants, "\n"))
+	}
+	var order []string
+	for _, m := range v.Members {
+		order = append(order, m.Name)
+	}
+	if got := strings.Join(order, " "); got != "w1 w2 w3 w4 w5 w6 w7 w8" || v.Members[7].Trouble || v.Members[7].State != "load=unknown" {
+		t.Errorf("members: %s, %+v", got, v.Members[7])
+	}
+	var waits []string
+	for _, p := range v.Predicates {
+		waits = append(waits, p.Waits)
+	}
+	want := []string{"it has fired, and waits to be reset; no region", "its hold time: certain for 500ms of 2s", "its first verdict in this epoch", "its condition", "a report is lost", ""}
+	if !slices.Equal(waits, want) {
+		t.Errorf("predicates wait for %q\nwant %q", waits, want)
+	}
+	if len(v.Decisions) != 2 || v.Decisions[0].ID != "g/1/3" || v.Decisions[1].Ago != "3s ago" {
+		t.Errorf("decisions: %+v", v.Decisions)
+	}
+	over := newStatusView(&monitor.Status{Epoch: 1, State: &monitor.StateStatus{Epoch: 1, Index: 1}}, 0)
+	if over.State != "global state 1 of epoch 1: over, and the next one is not certain yet" || len(over.Waits) > 0 || over.Leader != "its only process" {
+		t.Errorf("%+v", over)
+	}
+	for _, view := range []any{over, newWhyView(&monitor.Explanation{Last: &monitor.LastDecision{}})} { // The scripts take lists.
+		if text, err := json.Marshal(view); err != nil || strings.Contains(string(text), "null") {
+			t.Errorf("%v: %s", err, text)
+		}
+	}
+	large := &monitor.Status{}
+	for i := range 3000 {
+		large.Members = append(large.Members, monitor.MemberStatus{Name: strconv.Itoa(i), Silent: i == 2999, Standing: monitor.InEpoch})
+		large.Predicates = append(large.Predicates, monitor.PredicateStatus{Name: strconv.Itoa(i), Decision: "d", Ago: float64(i)})
+	}
+	v = newStatusView(large, 0)
+	if len(v.Members) != 500 || v.MembersMore != 2500 || v.Members[0].Name != "2999" || len(v.Predicates) != 1000 || v.PredicatesMore != 2000 || len(v.Decisions) != 10 {
+		t.Errorf("%d and %d members, %d and %d predicates, %d decisions", len(v.Members), v.MembersMore, len(v.Predicates), v.PredicatesMore, len(v.Decisions))
+	}
+}
+
+// explanation has a tree, and no decision.
+func explanation() *monitor.Explanation {
+	p := sample().Predicates[0]
+	p.Truth, p.Since = "unknown", new(2.0)
+	return &monitor.Explanation{
+		Synchronizer: "g", PredicateStatus: p, For: 1, When: "all(members, .load > 1)",
+		Parts: []monitor.Condition{
+			{Text: "all(members, .load > 1)", Reason: "w3 is unknown"},
+			{
+				Depth: 1, Text: ".load > 1", Low: json.Number("1"), High: json.Number("3"), Reason: "a report is lost",
+				True: &monitor.Some{Count: 2, Names: []string{"w1", "w2"}}, False: &monitor.Some{}, Unknown: &monitor.Some{Count: 1, Names: []string{"w3"}},
+			},
+		},
+		Missing: []monitor.Missing{{Kind: "silent", Member: "w1", Text: "w1 is silent", Since: new(4.0)}, {Kind: "condition", Text: "it is not true"}},
+	}
+}
+
+// TestWhyView has the parts of an explanation.
+func TestWhyView(t *testing.T) {
+	v := newWhyView(explanation())
+	if v.Parts[0].Value != "unknown" || v.Parts[1].Value != "1 to 3" || v.Parts[1].For != "2: w1, w2" || v.Parts[1].Against != "" || v.Missing[0].Since != "4s" || v.Missing[1].Since != "" || v.Last != nil {
+		t.Errorf("%+v", v)
+	}
+	e := explanation()
+	e.Last = &monitor.LastDecision{
+		ID: "g/1/2", Ago: 2, Epoch: 1, Index: 4, Partial: true, Held: 0.1, SameClock: true, LeftOut: 3,
+		Witness: []monitor.WitnessState{{Member: "w1", State: monitor.Values{{Name: "busy", Value: true}}}, {Member: "w2", Unknown: true}},
+	}
+	v = newWhyView(&monitor.Explanation{Groups: []monitor.Explanation{*e, *e}})
+	l := v.Groups[1].Last
+	if l.Text != "on global state 4 of epoch 1; held 100ms by the same clock; the state of some member was unknown" || l.Witness[0].State != "busy=true" || l.Witness[1].State != "unknown" || l.LeftOut != 3 {
+		t.Errorf("%+v", l)
+	}
+	e.Last.Inherited = true
+	if l := newWhyView(e).Last; l.Text != "another process made this decision, and its witness is not known here" || len(l.Witness) > 0 {
+		t.Errorf("%+v", l)
+	}
+}
+
+// TestPlaceEvent: each kind of event has its lane.
+func TestPlaceEvent(t *testing.T) {
+	for _, c := range []struct {
+		body monitor.Body
+		want string
+	}{
+		{&monitor.VerdictLine{Predicate: "p", Truth: "unknown"}, "predicate p|unknown|false|false"},
+		{&monitor.VerdictLine{Predicate: "p", Truth: "true", Firing: &monitor.Firing{}}, "predicate p|true|true|false"},
+		{&monitor.Epoch{Epoch: 3}, "epoch|3|false|true"},
+		{&monitor.Epoch{}, "epoch|none|false|true"},
+		{&monitor.SignalLine{Target: "w1"}, "member w1||true|false"},
+		{&monitor.SignalLine{Target: "w1", Group: "other"}, "member other/w1||true|false"},
+		{&monitor.Dropped{Name: "w2"}, "member w2||true|false"},
+		{&monitor.ClockLine{Member: "w3"}, "member w3||true|false"},
+		{&monitor.PlanLine{}, "balance||true|false"},
+		{&monitor.ProgramLine{}, "program||true|false"},
+		{&monitor.Skipped{Lines: 3}, "messages||true|true"},
+		{&monitor.Rejection{}, "messages||true|false"},
+		{&monitor.Reload{}, "messages||true|false"},
+		{nil, "messages||true|false"},
+	} {
+		lane, state, mark, ends := placeEvent(&monitor.Line{Body: c.body})
+		if got := fmt.Sprint(lane, "|", state, "|", mark, "|", ends); got != c.want {
+			t.Errorf("%T: %s, want %s", c.body, got, c.want)
+		}
+	}
+}
+
+// TestApp runs the scripts of the page on values of this package.
+func TestApp(t *testing.T) {
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("there is no node")
+	}
+	v := newStatusView(sample(), 7*time.Second)
+	v.Time, v.WaitsMore = 1_700_000_000_000, 1
+	var text []byte
+	for _, view := range []any{v, newWhyView(explanation())} {
+		line, err := json.Marshal(view)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = append(append(text, line...), '\n')
+	}
+	file := filepath.Join(t.TempDir(), "views")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), node, "testdata/app_test.mjs", "page/app.js", file).CombinedOutput()
+	if err != nil || string(out) != "ok\n" {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
