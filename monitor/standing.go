@@ -39,6 +39,10 @@ type Status struct {
 	// synchronizer fell behind: the 32 that have lost most, those first.
 	Shed []ShedStatus `json:"shed,omitempty"`
 
+	// Denied are subjects that the NATS server has refused to this synchronizer, by name: 32 at most. They are known only
+	// of a connection that the synchronizer has made itself.
+	Denied []DeniedStatus `json:"denied,omitempty"`
+
 	// Tenant is that of the run.
 	Tenant string `json:"tenant,omitzero"`
 	// Config tells texts of configurations apart: 16 hexadecimal digits of a hash.
@@ -46,6 +50,13 @@ type Status struct {
 	// Counters count since the start, by name; Fates the signals, by fate.
 	Counters map[string]uint64 `json:"counters,omitzero"`
 	Fates    map[string]uint64 `json:"fates,omitzero"` // the same, of signals
+}
+
+// DeniedStatus is a subject that the server has refused.
+type DeniedStatus struct {
+	Publish bool    `json:"publish"`     // else to subscribe
+	Subject string  `json:"subject"`     // with its wildcards
+	Ago     float64 `json:"ago_seconds"` // since it was refused last
 }
 
 // ParamStatus is a parameter of the configuration.

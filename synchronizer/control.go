@@ -1,10 +1,12 @@
 package synchronizer
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 const (
 	// maxQuestions is how many questions may wait, of this process and of others.
 	maxQuestions = 16
+	maxDenied    = 32 // subjects that are told
 	// questionTime is how long one of another process may wait for the owner of the
 	// core.
 	questionTime = 2 * time.Second
@@ -46,8 +49,22 @@ func (s *Synchronizer) Status(ctx context.Context) (monitor.Status, error) {
 	if status.Standbys = s.beats.standing(s.opt.now()); len(status.Standbys) > 0 {
 		status.Leader = s.ownBeat(false).String()
 	}
-	status.Shed = s.in.shedBy()
+	status.Shed, status.Denied = s.in.shedBy(), s.denials()
 	return status, nil
+}
+
+// denials are the subjects that the server refuses to this synchronizer, by their names.
+func (s *Synchronizer) denials() (list []monitor.DeniedStatus) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.opt.now()
+	for d, at := range s.denied {
+		list = append(list, monitor.DeniedStatus{Publish: d.Publish, Subject: d.Subject, Ago: now.Sub(at).Seconds()})
+	}
+	slices.SortFunc(list, func(a, b monitor.DeniedStatus) int {
+		return cmp.Or(strings.Compare(a.Subject, b.Subject), cmp.Compare(b.Ago, a.Ago))
+	})
+	return list
 }
 
 // Why explains a predicate. Beside the errors of Status it has [ErrNoPredicate],

@@ -526,6 +526,24 @@ func TestLostMessagesAreLoggedAFewTimes(t *testing.T) {
 	}
 }
 
+// TestDeniedSubjectsAreInTheStatus: each one once, and 32 at most.
+func TestDeniedSubjectsAreInTheStatus(t *testing.T) {
+	s := startLed(t, bustest.NewServer(t), Options{})
+	for range 2 {
+		for i := range 40 {
+			s.complained(fmt.Errorf("%w: nats: Permissions Violation for Publish to \"p.%02d\"", bus.ErrPermission, i))
+		}
+	}
+	s.complained(errors.New("another fault"))
+	status, err := s.Status(t.Context())
+	if err != nil || len(status.Denied) != maxDenied {
+		t.Fatalf("%d subjects, %v", len(status.Denied), err)
+	}
+	if d := status.Denied[0]; d.Subject != "p.00" || !d.Publish || d.Ago < 0 || d.Ago > 60 {
+		t.Errorf("%+v", d)
+	}
+}
+
 func sendBeat(t *testing.T, b *bus.Bus, is beat) {
 	t.Helper()
 	text, err := json.Marshal(is)

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/plan"
+	"github.com/gopegasus/pegasus/internal/roles"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/telemetry"
 	"github.com/gopegasus/pegasus/internal/wire"
@@ -150,6 +152,7 @@ type Synchronizer struct {
 	stats  Stats
 	panics []string // predicates whose Judge has panicked
 	tally  tally
+	denied map[bus.Denial]clocksync.Instant // what the server refuses, and when it was last refused
 }
 
 // startTimeout bounds what Start waits for beside the connection itself.
@@ -162,6 +165,7 @@ const startTimeout = 5 * time.Second
 // ([ErrNameTaken]), if another one controls the group ([ErrGroupTaken]), or with all the faults of the options ([*OptionsError]).
 func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchronizer, error) {
 	s := &Synchronizer{
+		denied:    map[bus.Denial]clocksync.Instant{},
 		opt:       opt,
 		config:    cfg.hash,
 		in:        newInbox(inboxBytes),
@@ -354,6 +358,7 @@ func (s *Synchronizer) connect(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	var err error
+	var server connect.Server // Empty if the connection was given.
 	options := bus.Options{
 		Name: "pegasus synchronizer " + s.level.Name,
 		OnDisconnect: func(cause error) {
@@ -369,7 +374,6 @@ func (s *Synchronizer) connect(ctx context.Context, url string) error {
 	case s.opt.Conn != nil:
 		s.bus, err = bus.Wrap(s.opt.Conn, options)
 	default:
-		var server connect.Server
 		if server, options.Extra, err = connect.To(url, s.opt.NATS); err == nil {
 			options.Explain = server.Explain
 			s.bus, err = bus.Dial(ctx, server.URL, options)
@@ -379,11 +383,49 @@ func (s *Synchronizer) connect(ctx context.Context, url string) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNotConnected, err)
 	}
+	if err := s.checkPermissions(ctx, server.Identity()); err != nil {
+		return errors.Join(err, s.bus.Close())
+	}
 	return nil
 }
 
-// complained logs what the connection says outside any call.
+// checkPermissions fails if the server refuses subjects that a synchronizer needs: it could not say so later, since it
+// would not be heard. Who are the credentials; empty: none are known. To subjects that somebody hears it publishes nothing.
+func (s *Synchronizer) checkPermissions(ctx context.Context, who string) error {
+	name := s.level.Name
+	user := roles.User{Role: roles.Synchronizer, Name: name, Tenant: s.opt.Tenant, Group: s.subjects.Group, Others: s.level.Groups()}
+	p, err := user.Permissions()
+	if err != nil {
+		return err
+	}
+	hears := slices.DeleteFunc(p.Subscribe, func(subject string) bool {
+		return strings.HasPrefix(subject, nats.InboxPrefix) || s.level.Program == nil && subject == s.subjects.DataAll()
+	})
+	says := []string{s.subjects.Control(name)}
+	for _, subject := range p.Publish {
+		if parent, wild := strings.CutSuffix(strings.ReplaceAll(subject, "*", ">"), ">"); wild {
+			says = append(says, parent+"permission-check")
+		}
+	}
+	if err = s.bus.Permitted(ctx, hears, says); !errors.Is(err, bus.ErrPermission) {
+		return err
+	}
+	if who != "" {
+		who = ", and not " + who
+	}
+	return fmt.Errorf("%w: give it the credentials of a synchronizer%s, or permit what pegasus keys permissions synchronizer %s --tenant %s --group %s prints",
+		err, who, name, s.opt.Tenant, s.subjects.Group)
+}
+
+// complained logs what the connection says outside any call, and notes what the server refuses.
 func (s *Synchronizer) complained(err error) {
+	if d, ok := bus.Denied(err); ok {
+		s.mu.Lock()
+		if _, known := s.denied[d]; known || len(s.denied) < maxDenied {
+			s.denied[d] = s.opt.now()
+		}
+		s.mu.Unlock()
+	}
 	s.opt.Logger.Error("NATS", telemetry.ClassKey, bus.Class(err), "error", err)
 }
 

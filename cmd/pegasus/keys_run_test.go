@@ -124,6 +124,13 @@ func TestKeysTwoHosts(t *testing.T) {
 	if code, _, stderr := as("w1", "status"); code != exitFailure || stderr != want {
 		t.Errorf("status of a member: exit %d, %swant %s", code, stderr, want)
 	}
+	subject := func(of string) string { return `"pegasus.v1.default.` + of + `"` }
+	want = `pegasus: synchronizer "gsync": the server does not permit it to this user: subscribe to ` + subject("workers.st.>") + `, subscribe to ` + subject("workers.ak.gsync.*")
+	code, _, stderr := as("w1", "run", file, "--state", "none")
+	if code != exitFailure || !strings.HasPrefix(stderr, want) || !strings.Contains(stderr, "publish to "+subject("workers.sg.permission-check")) ||
+		!strings.HasSuffix(stderr, ": give it the credentials of a synchronizer, or permit what pegasus keys permissions synchronizer gsync --tenant default --group workers prints\n") {
+		t.Errorf("run as a member: exit %d, %swant %s", code, stderr, want)
+	}
 	context := writeFile(t, other, "c.json", `{"inbox_prefix": "_INBOX.ours"}`)
 	want = "pegasus: user vic may not ask which synchronizers run in tenant \"default\": the server does not let it hear answers below _INBOX.ours: set inbox_prefix in the context to _INBOX.NAME with the name of the credential, or leave it out\n"
 	if code, _, stderr := as("vic", "status", "--context", context); code != exitFailure || stderr != want {

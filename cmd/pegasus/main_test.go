@@ -11,6 +11,8 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 	"go.uber.org/goleak"
+
+	"github.com/gopegasus/pegasus/internal/testnats"
 )
 
 // commandEnv makes this test binary the command itself.
@@ -19,6 +21,7 @@ const commandEnv = "PEGASUS_TEST_COMMAND"
 // TestMain keeps the notes of runs, and their terms, out of this user's directories, and the
 // servers of this user out of the tests.
 func TestMain(m *testing.M) {
+	testnats.RunNode()
 	if os.Getenv(commandEnv) != "" || len(os.Args) > 1 && os.Args[1] == "bench" {
 		main() // Of TestBinary, or the second process of a measurement.
 	}

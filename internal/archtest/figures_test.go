@@ -22,11 +22,11 @@ import (
 // paid back by splitting and deleting: at first the limit on all lines was 59,000, and one package
 // had more than 5,000 lines.
 var limits = map[string]int{
-	"lines of code":                               95_910, // 14,700 of them are work distribution, 2,100 credentials and keys, 960 the page
+	"lines of code":                               96_080, // 14,700 of them are work distribution, 2,100 credentials and keys, 960 the page
 	"lines of code of the largest package":        6_476,
 	"lines of scgs":                               6952,
 	"lines of internal/synccore":                  7_815, // 17 more: why of the groups of a predicate
-	"lines of synchronizer":                       6_311, // 75 more: a journal that was removed, pegasus reload
+	"lines of synchronizer":                       6_370, // 134 more: a journal that was removed, pegasus reload, subjects that the server refuses
 	"lines of cmd/pegasus":                        5_413,
 	"lines of predicates":                         5962,  // 132 more: causes of faults in expressions, arithmetic of durations
 	"lines of agent":                              6_153, // 268 more: a refusal of the server ends Join; the share and power of the section work, regions that are declared, a member that was replaced or leaves
@@ -59,7 +59,7 @@ var limits = map[string]int{
 	"exported names of control":                    76,
 	"exported names of control/program":            109,
 	"exported names of embedded":                   15, // ReloadKeys
-	"exported names of monitor":                    119,
+	"exported names of monitor":                    120,
 	"exported names of observe":                    18,
 	"exported names of predicates":                 77,
 	"exported names of scgs":                       146,

@@ -80,7 +80,7 @@ var Imports = map[string][]string{
 	"internal/gostate":     {"internal/reading", "internal/agentcore", "scgs"},
 	"agent": with(first, "connect", "internal/reading", "clocksync/source", "clocksync/source/otelclock", "internal/agentcore", "internal/config", "internal/gostate", "internal/link", "internal/nearest", "internal/plan", "internal/synccore",
 		"internal/bus", "internal/wire", "internal/yamlconf", "internal/telemetry"),
-	"synchronizer": with(first, "connect", "control/program", "clocksync/source", "internal/config", "internal/configfile", "internal/executor", "internal/journal", "internal/nearest", "internal/plan", "internal/synccore",
+	"synchronizer": with(first, "connect", "control/program", "clocksync/source", "internal/config", "internal/configfile", "internal/executor", "internal/journal", "internal/nearest", "internal/plan", "internal/roles", "internal/synccore",
 		"internal/bus", "internal/wire", "internal/yamlconf", "internal/telemetry"),
 	"work": {"agent", "balance/local", "internal/config", "internal/link", "internal/nearest", "internal/pieces", "internal/workcore", "internal/worklog", "internal/workreport", "predicates", "scgs", "clocksync"},
 	"internal/bench": {

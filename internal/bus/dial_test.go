@@ -267,6 +267,52 @@ func TestDeadLink(t *testing.T) {
 	}
 }
 
+// TestPermitted: one error has all subjects that the server refuses.
+func TestPermitted(t *testing.T) {
+	url := startWithPermissions(t)
+	b := dial(t, url, bus.Options{Extra: []nats.Option{nats.UserInfo("member", "pw")}})
+	err := b.Permitted(t.Context(), []string{"everything.>", "own.a", "other"}, []string{"own.a", "forbidden"})
+	want := `the server does not permit it to this user: subscribe to "everything.>", subscribe to "other", publish to "forbidden"`
+	if !errors.Is(err, bus.ErrPermission) || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+	if err := b.Permitted(t.Context(), []string{"own.a"}, []string{"own.a"}); err != nil {
+		t.Error(err)
+	}
+	if err := b.Permitted(t.Context(), []string{"not a subject"}, nil); err == nil || errors.Is(err, bus.ErrPermission) {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := b.Permitted(ctx, []string{"own.a"}, nil); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Permitted(t.Context(), []string{"own.a"}, nil); !errors.Is(err, bus.ErrClosed) {
+		t.Error(err)
+	}
+}
+
+// TestDenied: errors that are no refusal of a subject have none.
+func TestDenied(t *testing.T) {
+	for text, want := range map[string]string{
+		`nats: permissions violation: Permissions Violation for Publish to "a.b"`:                      `publish to "a.b"`,
+		`nats: permissions violation: Permissions Violation for Subscription to "a.>" using queue "q"`: `subscribe to "a.>"`,
+		`Permissions Violation for Publish to "a`:                                                      "",
+		"nothing": "",
+	} {
+		d, ok := bus.Denied(fmt.Errorf("%w: %s", bus.ErrPermission, text))
+		if ok != (want != "") || ok && d.String() != want {
+			t.Errorf("%s: %v %v, want %s", text, d, ok, want)
+		}
+	}
+	if _, ok := bus.Denied(errors.New(`Publish to "a"`)); ok {
+		t.Error("another error has a subject")
+	}
+}
+
 func TestPermissions(t *testing.T) {
 	url := startWithPermissions(t)
 	errs := make(chan error, 10)

@@ -48,6 +48,9 @@ func Status(s *monitor.Status) string {
 	if len(s.Shed) > 0 {
 		writeLine(&b, "shed      %s", shedText(s.Shed))
 	}
+	for _, d := range s.Denied {
+		writeLine(&b, "denied    %s", deniedText(s, d))
+	}
 	if len(s.Standbys) > 0 {
 		writeLine(&b, "leader    %s", s.Leader)
 		for _, standby := range s.Standbys {
@@ -102,6 +105,16 @@ func shedText(list []monitor.ShedStatus) string {
 		parts = append(parts, "and of "+Count(n, "other"))
 	}
 	return "messages unread of " + strings.Join(parts, ", ")
+}
+
+// deniedText says what to permit.
+func deniedText(s *monitor.Status, d monitor.DeniedStatus) string {
+	verb := "subscribe"
+	if d.Publish {
+		verb = "publish"
+	}
+	return fmt.Sprintf("the server refuses to %s to %q, last %s ago: permit what pegasus keys permissions synchronizer %s --tenant %s --group %s prints",
+		verb, d.Subject, monitor.Seconds(d.Ago), s.Synchronizer, s.Tenant, s.Group)
 }
 
 func globalStateText(g *monitor.StateStatus) string {

@@ -58,7 +58,8 @@ func TestStatusText(t *testing.T) {
 	early := &monitor.Status{Tenant: "blue", Synchronizer: "gsync", Group: "workers", Awaited: 3}
 	led := &monitor.Status{
 		Tenant: "blue", Synchronizer: "gsync", Group: "workers", Awaited: 3, Leader: `process 7 on "box"`, Standbys: []string{`process 8 on "box", warm, 0 messages behind`, `process 9 on "far", cold: so`},
-		Shed: []monitor.ShedStatus{{From: "f4", Full: 2000, Old: 682}, {From: "f1", Old: 5}, {From: "f2", Old: 4}, {From: "f3", Old: 3}, {From: "f5", Old: 2}, {From: "f6", Old: 1}},
+		Shed:   []monitor.ShedStatus{{From: "f4", Full: 2000, Old: 682}, {From: "f1", Old: 5}, {From: "f2", Old: 4}, {From: "f3", Old: 3}, {From: "f5", Old: 2}, {From: "f6", Old: 1}},
+		Denied: []monitor.DeniedStatus{{Publish: true, Subject: "pegasus.v1.blue.other.sga", Ago: 3}, {Subject: "pegasus.v1.blue.workers.bt.*", Ago: 70}},
 	}
 	statuses := map[string]*monitor.Status{"full": exampleStatus(), "early": early, "led": led}
 	datadriven.RunTest(t, "testdata/live/status", func(t *testing.T, d *datadriven.TestData) string {

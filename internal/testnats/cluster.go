@@ -36,10 +36,10 @@ type node struct {
 	Routes      []string // of all
 	Dir         string
 	MaxPayload  int32
+	Conf        string // a configuration file with who may connect; empty: anybody may, and there is JetStream
 }
 
-// Cluster is three servers with JetStream, each a process of its own. Its methods are for the goroutine of
-// the test.
+// Cluster is three servers, each a process of its own. Its methods are for the goroutine of the test.
 type Cluster struct {
 	URL string // of all servers, separated by commas
 
@@ -56,9 +56,16 @@ type process struct {
 // Main is for TestMain of a package that starts a cluster. It runs a server in a process that a cluster has
 // started, and the tests otherwise. It does not return.
 func Main(m *testing.M) {
+	RunNode()
+	os.Exit(m.Run())
+}
+
+// RunNode runs a server in a process that a cluster has started, and does not return then. In other processes it does
+// nothing. It is for TestMain of a package that has other things to do there than [Main].
+func RunNode() {
 	text := os.Getenv(nodeEnv)
 	if text == "" {
-		os.Exit(m.Run())
+		return
 	}
 	if err := serve(text); err != nil {
 		fmt.Fprintln(os.Stderr, "testnats:", err)
@@ -73,12 +80,14 @@ func serve(text string) error {
 	if err := json.Unmarshal([]byte(text), &n); err != nil {
 		return err
 	}
-	s, err := server.NewServer(&server.Options{
-		ServerName: n.Name, Host: "127.0.0.1", Port: n.Port, NoSigs: true, NoLog: true, MaxPayload: n.MaxPayload,
-		Cluster:   server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: n.Route},
-		Routes:    server.RoutesFromStr(strings.Join(n.Routes, ",")),
-		JetStream: true, StoreDir: n.Dir,
-	})
+	o, err := server.ProcessConfigFile(n.Conf) // Of "" there are no settings.
+	if err != nil {
+		return err
+	}
+	o.ServerName, o.Host, o.Port, o.NoSigs, o.NoLog, o.MaxPayload = n.Name, "127.0.0.1", n.Port, true, true, n.MaxPayload
+	o.Cluster, o.Routes = server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: n.Route}, server.RoutesFromStr(strings.Join(n.Routes, ","))
+	o.JetStream, o.StoreDir = n.Conf == "", n.Dir
+	s, err := server.NewServer(o)
 	if err != nil {
 		return err
 	}
@@ -92,8 +101,30 @@ func serve(text string) error {
 	return nil
 }
 
-// StartCluster runs a cluster until the test ends. The package needs [Main] in its TestMain.
+// StartCluster runs a cluster with JetStream until the test ends. The package needs [Main] in its TestMain.
 func StartCluster(tb testing.TB) *Cluster {
+	tb.Helper()
+	c := startCluster(tb, "")
+	js := c.JetStream(tb)
+	c.until("the cluster to take streams", func(ctx context.Context) error {
+		const name = "READY"
+		_, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{Name: name, Replicas: size})
+		if err != nil {
+			return err
+		}
+		return js.DeleteStream(ctx, name)
+	})
+	return c
+}
+
+// StartSecuredCluster is StartCluster without JetStream. A configuration file of nats-server says who may connect; its
+// paths are relative to its directory. The servers may not know each other yet when it returns.
+func StartSecuredCluster(tb testing.TB, conf string) *Cluster {
+	tb.Helper()
+	return startCluster(tb, conf)
+}
+
+func startCluster(tb testing.TB, conf string) *Cluster {
 	tb.Helper()
 	c := &Cluster{tb: tb}
 	ports := freePorts(tb, 2*size)
@@ -113,21 +144,12 @@ func StartCluster(tb testing.TB) *Cluster {
 	})
 	for i := range size {
 		name := fmt.Sprintf("n%d", i)
-		c.nodes[i] = node{Name: name, Port: ports[i], Route: ports[size+i], Routes: routes, Dir: filepath.Join(dir, name), MaxPayload: 1 << 20}
+		c.nodes[i] = node{Name: name, Port: ports[i], Route: ports[size+i], Routes: routes, Dir: filepath.Join(dir, name), MaxPayload: 1 << 20, Conf: conf}
 		c.begin(i)
 	}
 	for i := range size {
 		c.ready(i)
 	}
-	js := c.JetStream(tb)
-	c.until("the cluster to take streams", func(ctx context.Context) error {
-		const name = "READY"
-		_, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{Name: name, Replicas: size})
-		if err != nil {
-			return err
-		}
-		return js.DeleteStream(ctx, name)
-	})
 	return c
 }
 
@@ -148,9 +170,14 @@ func (c *Cluster) begin(i int) {
 	c.tb.Helper()
 	text, err := json.Marshal(c.nodes[i])
 	check(c.tb, err)
-	cmd := exec.Command(os.Args[0]) //nolint:noctx // It lives until it is killed, or stdin ends.
+	binary, err := os.Executable() // Which the other directory does not change.
+	check(c.tb, err)
+	cmd := exec.Command(binary) //nolint:noctx // It lives until it is killed, or stdin ends.
 	cmd.Env = append(os.Environ(), nodeEnv+"="+string(text))
 	cmd.Stderr = os.Stderr
+	if conf := c.nodes[i].Conf; conf != "" {
+		cmd.Dir = filepath.Dir(conf)
+	}
 	stdin, err := cmd.StdinPipe()
 	check(c.tb, err)
 	check(c.tb, cmd.Start())
