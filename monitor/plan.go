@@ -17,6 +17,8 @@ type BalanceStatus struct {
 	Quiet uint64 `json:"quiet"` // see Looks
 	Plans uint64 `json:"plans"` // see Looks
 	Moves uint64 `json:"moves"` // see Looks
+	// Refused counts the orders to move objects of a space that their members have refused.
+	Refused uint64 `json:"refused,omitempty"`
 	// UnderWay are the loads that were ordered to go and have not been seen to come,
 	// 100 at most; Flights counts them all.
 	UnderWay []FlightStatus `json:"under_way"`

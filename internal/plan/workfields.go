@@ -123,8 +123,10 @@ func (c *compiler) readsFilled() (names []string) {
 			}
 		}
 	}
-	if b := s.Balance; b != nil {
-		texts = append(texts, b.Loads, b.Weights, b.Rest, b.Power, b.Share, b.When)
+	if b := c.balance; b != nil {
+		if texts = append(texts, b.Loads, b.Weights, b.Rest, b.Power, b.Share, b.When); s.Balance == nil {
+			texts = append(texts, objectTexts...)
+		}
 	}
 	for _, text := range texts {
 		names = predicates.ReadsFilled(names, text)
