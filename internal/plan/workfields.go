@@ -21,6 +21,10 @@ func (c *compiler) fillWork() {
 	c.workNames(s)
 	if s.Work == nil {
 		for _, f := range c.sec.ParentState {
+			if strings.HasPrefix(f.Name, config.WorkPrefix) && s.Members.Threads && f.Type.IsList() {
+				c.report("parent", -1, "the parent plans the moves of objects: its members have no threads", "use another strategy in its section work, or leave out this level")
+				return
+			}
 			if strings.HasPrefix(f.Name, config.WorkPrefix) && s.Members.Threads {
 				c.plan.Process = c.addField("process", c.plan.Process, f)
 			}

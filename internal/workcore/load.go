@@ -18,7 +18,7 @@ const (
 	MaxLabels     = 256         // bytes of the names of objects, together
 	maxMetered    = 16_384      // objects and pairs that are measured
 	meterWindow   = time.Second // between two measurements
-	leastMeasured = 1e-3        // what is less is forgotten
+	leastMeasured = 1e-6        // what is less is forgotten
 	maxDeclined   = 8           // refused orders that a member tells of
 	declinedFor   = 10 * time.Second
 )

@@ -81,11 +81,11 @@ type slot struct {
 	Parted
 	since     clocksync.Instant // when its function began, or was measured last
 	taken     bool              // a function runs in it
-	stopped   bool // what the function returns does not count
-	passive   bool // the function waits for something, and does not count as running
-	recording bool // it waits for the verdict of a yield
-	items     int  // that are left
-	asker     Peer // who gets the next part
+	stopped   bool              // what the function returns does not count
+	passive   bool              // the function waits for something, and does not count as running
+	recording bool              // it waits for the verdict of a yield
+	items     int               // that are left
+	asker     Peer              // who gets the next part
 	demand    uint64
 }
 
