@@ -174,3 +174,34 @@ func TestLiveAttraction(t *testing.T) {
 		})
 	}
 }
+
+// TestLiveRefusedOrders: objects that are pinned stay, and the plan, the member and its figures say so.
+func TestLiveRefusedOrders(t *testing.T) {
+	t.Parallel()
+	g := newLive(t, fmt.Sprintf(attracted, "memory", "pegasus, alpha: 999"), 3)
+	c := &chat{at: map[string]string{}, runs: map[string]int{}}
+	list, _ := g.estateOf(c.options, g.direct, "a", "b", "c")
+	ids := []string{"p0", "p1"}
+	for i, id := range ids {
+		if err := list[0].Create(t.Context(), "chat", id, []string{ids[1-i]}); err != nil {
+			t.Fatal(err)
+		}
+		if err := list[0].Send(t.Context(), id, "say", word{To: id, Pins: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	until(t, func() bool { return c.least(ids...) > 250 })
+	g.reconfigure("memory", "greedy")
+	var b *monitor.BalanceStatus
+	until(t, func() bool { b = g.explained(); return b.Refused > 0 })
+	declined := func(r monitor.PlanRefusal) bool {
+		return strings.HasPrefix(r.Load, "chat/p") && r.From == "a" && r.Reason == "declined" && r.Detail == "pinned"
+	}
+	until(t, func() bool { b = g.explained(); return b.Last != nil && slices.ContainsFunc(b.Last.Refused, declined) })
+	if st := list[0].Stats(); st.Refused == 0 || st.Ordered != st.Refused {
+		t.Errorf("%+v", st)
+	}
+	if c.together(ids...) != "a" {
+		t.Errorf("pinned objects are at %s", c.together(ids...))
+	}
+}
