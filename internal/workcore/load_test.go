@@ -10,6 +10,7 @@ import (
 
 	"github.com/gopegasus/pegasus/balance/local"
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/testcount"
 )
 
 // pairOf are two members of a space whose strategy is central. Frames between them arrive at once, in their order.
@@ -258,5 +259,36 @@ func TestForeignOrders(t *testing.T) {
 	want = `frame from b#1 to a#1: the order to move object "" to member "b": an ID has 1 to 128 bytes, and a name 1 to 128`
 	if err := (&Frame{From: b, To: a, MoveOrder: &MoveOrder{"", "b"}}).Check(); err == nil || err.Error() != want {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestOrderedObjects: TestObjects holds with orders at any time, of which some are for objects that are not there.
+func TestOrderedObjects(t *testing.T) {
+	for _, durable := range []bool{false, true} {
+		orders, refused := uint64(0), uint64(0)
+		for seed := range uint64(testcount.Of(t, "WORK", 60)) { //nolint:gosec // Above 0.
+			w := newEstate(seed, durable)
+			w.strategy = local.Config{Kind: local.Greedy}
+			counted := map[*Member]bool{}
+			w.twist = func(h *host) {
+				if counted[h.machine] = true; w.now > clocksync.Instant(troubles) || w.IntN(20) > 0 || len(h.orders) > 3 {
+					return
+				}
+				in := &Input{Kind: InOrders, Orders: []Order{{ObjectNumber(w.objects[w.IntN(len(w.objects))]), w.hosts[w.IntN(len(w.hosts))].peer.Name}}}
+				h.orders = append(h.orders, func(h *host) { w.step(h, in) })
+				h.orderAt = w.now.Add(time.Duration(w.IntN(100)) * time.Millisecond)
+			}
+			if w.live(); len(w.faults) > 0 {
+				t.Fatalf("durable %v, seed %d: %s", durable, seed, strings.Join(w.faults, "\n"))
+			}
+			for m := range counted {
+				o, r := m.Ordered()
+				orders, refused = orders+o, refused+r
+			}
+		}
+		if refused == 0 || orders <= refused {
+			t.Errorf("durable %v: %d orders, of which %d were refused", durable, orders, refused)
+		}
+		t.Logf("durable %v: %d orders, of which %d were refused", durable, orders, refused)
 	}
 }
