@@ -271,7 +271,7 @@ func (m *Member) takeOrder(now clocksync.Instant, o Order, out *Output) {
 	m.ordered++
 	var id string
 	for one := range m.meter.weights {
-		if ObjectNumber(one) == o.Object {
+		if ObjectNumber(one) == o.Object && (id == "" || one < id) {
 			id = one
 		}
 	}

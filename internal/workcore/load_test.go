@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -156,16 +157,16 @@ func TestMeterIsBounded(t *testing.T) {
 	}
 	var task Task
 	for i := range maxMetered + 9 {
-		task.ID = fmt.Sprint(i)
+		task.ID = strconv.Itoa(i)
 		m.ran(0, 0, &task, []Task{{For: "p"}})
 	}
 	if len(m.busy) != maxMetered || len(m.sent) != maxMetered {
 		t.Errorf("%d objects and %d pairs are measured", len(m.busy), len(m.sent))
 	}
 	for i := range 2 * maxDeclined {
-		m.decline(0, fmt.Sprint(i), refusedPinned)
+		m.decline(0, strconv.Itoa(i), refusedPinned)
 	}
-	if l = m.tell(1, here); len(l.Refused) != maxDeclined || l.Refused[maxDeclined-1] != ObjectNumber(fmt.Sprint(2*maxDeclined-1)) {
+	if l = m.tell(1, here); len(l.Refused) != maxDeclined || l.Refused[maxDeclined-1] != ObjectNumber(strconv.Itoa(2*maxDeclined-1)) {
 		t.Errorf("%+v", l)
 	}
 }
@@ -245,8 +246,13 @@ func TestForeignOrders(t *testing.T) {
 		}
 	}
 	for _, f := range []Frame{
-		{MoveOrder: &MoveOrder{"", "b"}}, {MoveOrder: &MoveOrder{"o", ""}}, {MoveOrder: &MoveOrder{strings.Repeat("o", MaxID+1), "b"}}, {MoveOrder: &MoveOrder{"o", strings.Repeat("b", MaxName+1)}},
-		{MoveAnswer: &MoveAnswer{"", ""}}, {MoveAnswer: &MoveAnswer{"o", "\x1b[2J"}}, {MoveOrder: &MoveOrder{"o", "b"}, MoveAnswer: &MoveAnswer{"o", ""}},
+		{MoveOrder: &MoveOrder{"", "b"}},
+		{MoveOrder: &MoveOrder{"o", ""}},
+		{MoveOrder: &MoveOrder{strings.Repeat("o", MaxID+1), "b"}},
+		{MoveOrder: &MoveOrder{"o", strings.Repeat("b", MaxName+1)}},
+		{MoveAnswer: &MoveAnswer{"", ""}},
+		{MoveAnswer: &MoveAnswer{"o", "\x1b[2J"}},
+		{MoveOrder: &MoveOrder{"o", "b"}, MoveAnswer: &MoveAnswer{"o", ""}},
 	} {
 		if f.From, f.To = a, b; f.Check() == nil {
 			t.Errorf("%+v %+v passes", f.MoveOrder, f.MoveAnswer)
