@@ -45,7 +45,7 @@ type Planner struct {
 	acted                      uint64 // plans with moves
 	decision                   control.Decision
 	at                         clocksync.Instant // of that decision
-	last                       monitor.Plan
+	last, moved                monitor.Plan      // the newest one, and the newest one with moves
 
 	members []Member // of the look
 	totals  []balance.Total
@@ -272,7 +272,9 @@ func (p *Planner) Look(now clocksync.Instant, s *State) (made *monitor.Plan, tel
 		p.acted, p.decision, p.at = p.acted+1, one.Decision, now
 	}
 	p.explainObjects(&one)
-	p.last = one
+	if p.last = one; !idle {
+		p.moved = one
+	}
 	tell = !idle || !p.idle
 	p.idle = idle
 	return &one, tell, signals
@@ -570,6 +572,10 @@ func (p *Planner) Status(now clocksync.Instant) *monitor.BalanceStatus {
 	if p.plans > 0 {
 		last := p.last.Status()
 		s.Last = &last
+		if p.acted > 0 && p.last.Decision.Number == 0 {
+			moved := p.moved.Status()
+			s.Moved = &moved
+		}
 	}
 	return s
 }
