@@ -25,7 +25,7 @@ type BalanceStatus struct {
 	Flights  int            `json:"flights"` // see UnderWay
 	// Last is the newest plan, nil before the first.
 	Last *PlanStatus `json:"last_plan"`
-	// Moved is the newest plan with moves, nil if there is none or it is Last.
+	// Moved is the newest plan with moves, 100 of them at most; nil if there is none or it is Last.
 	Moved *PlanStatus `json:"last_moves,omitempty"`
 }
 

@@ -92,10 +92,9 @@ var (
 	// WorkFields are always there.
 	WorkFields = []string{"idle", "settled", "awaits", "phase"}
 	// WorkEstimates are there if an expression of the section reads them.
-	WorkEstimates = []string{
-		"queued", "running", "open", "stuck", "objects", "power", "share",
-		"slots", "tasks", "weights", "names", "senders", "receivers", "volumes", "refused", "reasons",
-	}
+	WorkEstimates = []string{"queued", "running", "open", "stuck", "objects", "power", "share"}
+	// WorkLoads are those about objects. They are there with a strategy that is central.
+	WorkLoads = []string{"slots", "tasks", "weights", "names", "senders", "receivers", "volumes", "refused", "reasons"}
 )
 
 // ObjectsRegion is the region in which members wait for orders to move objects, with a strategy that is central.

@@ -32,6 +32,9 @@ func (c *compiler) fillWork() {
 		return
 	}
 	names, reads := slices.Clone(config.WorkFields), c.readsFilled()
+	if s.Work.Strategy.Central() {
+		names = append(names, config.WorkLoads...)
+	}
 	for _, name := range config.WorkEstimates {
 		if slices.Contains(reads, name) || c.plan.State.Index(config.WorkPrefix+name) >= 0 {
 			names = append(names, name)
@@ -104,7 +107,11 @@ func (c *compiler) filled() []string {
 	if c.sec.Synchronizer.Work == nil && !slices.ContainsFunc(c.plan.Process, func(f scgs.Field) bool { return strings.HasPrefix(f.Name, config.WorkPrefix) }) {
 		return nil
 	}
-	return slices.Concat(config.WorkFields, config.WorkEstimates)
+	list := slices.Concat(config.WorkFields, config.WorkEstimates)
+	if s := c.sec.Synchronizer.Work; s != nil && s.Strategy.Central() {
+		list = append(list, config.WorkLoads...)
+	}
+	return list
 }
 
 // readsFilled lists the names that follow .work. in the texts of the section.
@@ -127,10 +134,8 @@ func (c *compiler) readsFilled() (names []string) {
 			}
 		}
 	}
-	if b := c.balance; b != nil {
-		if texts = append(texts, b.Loads, b.Weights, b.Rest, b.Power, b.Share, b.When); s.Balance == nil {
-			texts = append(texts, objectTexts...)
-		}
+	if b := s.Balance; b != nil {
+		texts = append(texts, b.Loads, b.Weights, b.Rest, b.Power, b.Share, b.When)
 	}
 	for _, text := range texts {
 		names = predicates.ReadsFilled(names, text)

@@ -548,7 +548,7 @@ func (p *Planner) Acted(now clocksync.Instant) (plans uint64, last control.Decis
 	return p.acted, p.decision, max(0, now.Sub(p.at))
 }
 
-// shownFlights is how many loads under way a status has.
+// shownFlights is how many loads under way, and earlier moves, a status has.
 const shownFlights = 100
 
 // Status tells where the section stands.
@@ -574,6 +574,7 @@ func (p *Planner) Status(now clocksync.Instant) *monitor.BalanceStatus {
 		s.Last = &last
 		if p.acted > 0 && p.last.Decision.Number == 0 {
 			moved := p.moved.Status()
+			moved.Moves = moved.Moves[:min(len(moved.Moves), shownFlights)]
 			s.Moved = &moved
 		}
 	}
