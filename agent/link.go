@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gopegasus/pegasus/balance"
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/agentcore"
 	"github.com/gopegasus/pegasus/internal/bus"
@@ -199,6 +200,20 @@ func (k linkOf) Await(ctx context.Context, entered func()) error {
 		return nil
 	}
 	return err
+}
+
+// Orders implements [link.Link].
+func (k linkOf) Orders(ctx context.Context, handle func(orders string)) error {
+	return k.m.region(ctx, config.ObjectsRegion, func(ctx context.Context, r *Region) error {
+		for {
+			if err := r.Wait(ctx); err != nil {
+				return err
+			}
+		}
+	}, []RegionOption{OnActivate(config.BalanceName, func(_ context.Context, s Signal) error {
+		handle(s.Text(balance.OrdersDatum))
+		return nil
+	})})
 }
 
 // Connect implements [link.Link].

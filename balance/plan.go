@@ -78,11 +78,12 @@ const (
 	Resting                // the load moved a short while ago
 	NoReturn               // the load would go back where it came from
 	Unsent                 // the order to its node has no room for it
+	Declined               // its node was ordered to move it, and did not
 )
 
 // String is the word for a reason.
 func (r Reason) String() string {
-	return [...]string{"bad node", "bad load", "no gain", "no target", "resting", "no return", "unsent"}[r]
+	return [...]string{"bad node", "bad load", "no gain", "no target", "resting", "no return", "unsent", "declined"}[r]
 }
 
 // Refusal is something that a strategy did not do, and why. Fields that do not

@@ -17,12 +17,16 @@ type BalanceStatus struct {
 	Quiet uint64 `json:"quiet"` // see Looks
 	Plans uint64 `json:"plans"` // see Looks
 	Moves uint64 `json:"moves"` // see Looks
+	// Refused counts the orders to move objects of a space that their members have refused.
+	Refused uint64 `json:"refused,omitempty"`
 	// UnderWay are the loads that were ordered to go and have not been seen to come,
 	// 100 at most; Flights counts them all.
 	UnderWay []FlightStatus `json:"under_way"`
 	Flights  int            `json:"flights"` // see UnderWay
 	// Last is the newest plan, nil before the first.
 	Last *PlanStatus `json:"last_plan"`
+	// Moved is the newest plan with moves, 100 of them at most; nil if there is none or it is Last.
+	Moved *PlanStatus `json:"last_moves,omitempty"`
 }
 
 // FlightStatus is a load under way.

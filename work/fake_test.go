@@ -40,6 +40,8 @@ func newGroup(section config.Work) *group {
 type fakeLink struct {
 	g    *group
 	self link.Peer
+
+	orders chan string // to move objects
 	// Guarded by the lock of the group:
 	watcher *link.Watcher
 	entered bool
@@ -50,7 +52,7 @@ type fakeLink struct {
 
 // join adds a life of a member to the roster.
 func (g *group) join(name string, life uint64) *fakeLink {
-	l := &fakeLink{g: g, self: link.Peer{Name: name, Life: life}, over: make(chan struct{}), told: map[string]scgs.Value{}, inboxes: map[string]chan [2]string{}}
+	l := &fakeLink{g: g, self: link.Peer{Name: name, Life: life}, orders: make(chan string), over: make(chan struct{}), told: map[string]scgs.Value{}, inboxes: map[string]chan [2]string{}}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.links = append(g.links, l)
@@ -154,6 +156,17 @@ func (l *fakeLink) Await(ctx context.Context, entered func()) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+}
+
+func (l *fakeLink) Orders(ctx context.Context, handle func(orders string)) error {
+	for {
+		select {
+		case text := <-l.orders:
+			handle(text)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 }
 

@@ -208,7 +208,7 @@ func (s *Space) begin(ctx context.Context) (err error) { //nolint:contextcheck /
 	s.runs = make([]*run, slots)
 	s.machine = workcore.NewMember(workcore.Options{
 		Self: workcore.Peer(self), Phase: s.phase, Slots: slots, Strategy: strategy, Topology: local.Topology(s.section.Topology),
-		Limits: workcore.Limits{Retry: s.section.Retry, Losses: s.section.Losses, Open: s.section.Open, Batch: s.section.Objects.Save.Tasks}, Account: own, Stay: s.section.Objects.Stay,
+		Limits: workcore.Limits{Retry: s.section.Retry, Losses: s.section.Losses, Open: s.section.Open, Batch: s.section.Objects.Save.Tasks}, Account: own, Stay: s.section.Objects.Stay, Central: s.section.Strategy.Central(),
 	})
 	s.mu.Lock()
 	s.takeRoster(roster)
@@ -226,6 +226,9 @@ func (s *Space) begin(ctx context.Context) (err error) { //nolint:contextcheck /
 	loops := []func(context.Context){s.loop, s.sender.loop, s.awaitEnds}
 	if s.logs != nil {
 		loops = append(loops, s.logs.closePhases, s.logs.adoptOrphans)
+	}
+	if s.section.Strategy.Central() {
+		loops = append(loops, s.obeyOrders)
 	}
 	for _, f := range loops {
 		s.running.Go(func() { f(beside) })

@@ -66,7 +66,7 @@ func (r *row) fill(f scgs.Field) (scgs.Value, bool) {
 	case "work.stuck":
 		return scgs.IntValue(int64(r.stuck)), true
 	default:
-		return scgs.Value{}, false
+		return loadField(t.Load, f.Name)
 	}
 }
 
@@ -126,6 +126,9 @@ type Stats struct {
 	// created, which cost no message of NATS; posts to the member that has created the object; and questions to all members
 	// which of them has.
 	Local, Directed, Undirected uint64
+	// Ordered counts the moves of objects that the synchronizer has ordered here, with a strategy that is central, and
+	// Refused those of them that were refused.
+	Ordered, Refused uint64
 
 	Dropped uint64 // messages to other members that found the queue full; what matters was sent again
 	Bad     uint64 // messages of other members that could not be read
@@ -139,7 +142,8 @@ func (s *Space) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t, mail := &s.out.Told, s.machine.Mail()
-	return Stats{Phase: s.phase, Queued: t.Queued, Running: t.Running, Open: t.Open, Stuck: s.stuck, Tasks: s.machine.Counts().Put, Moved: t.Moved, Given: t.Given, Redone: t.Redone, Local: mail.Local, Directed: mail.Directed, Undirected: mail.Undirected, Dropped: dropped, Bad: s.bad}
+	ordered, refused := s.machine.Ordered()
+	return Stats{Ordered: ordered, Refused: refused, Phase: s.phase, Queued: t.Queued, Running: t.Running, Open: t.Open, Stuck: s.stuck, Tasks: s.machine.Counts().Put, Moved: t.Moved, Given: t.Given, Redone: t.Redone, Local: mail.Local, Directed: mail.Directed, Undirected: mail.Undirected, Dropped: dropped, Bad: s.bad}
 }
 
 // reportPause is the least time between two answers to those who ask how the space stands here. More

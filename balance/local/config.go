@@ -18,10 +18,14 @@ const (
 	Tree      = "tree"   // a member short of work asks its partners in a tree of clusters (CORD, section 6.2)
 	Market    = "market" // members trade tasks if both gain (ALDY, section 7)
 	Field     = "field"  // load flows to all neighbours with less, as heat does (ALDY, section 7)
+	// Pegasus and Greedy: the synchronizer plans the moves of objects, by the strategies of that name in package
+	// balance. Members ask for tasks, and for objects that have not begun, as with Receiver.
+	Pegasus = "pegasus"
+	Greedy  = "greedy"
 )
 
 // Kinds lists the kinds.
-var Kinds = []string{Receiver, Chunk, Sender, Diffusion, Links, Tree, Market, Field}
+var Kinds = []string{Receiver, Chunk, Sender, Diffusion, Links, Tree, Market, Field, Pegasus, Greedy}
 
 // keysOf has the keys that only some kinds have.
 var keysOf = map[string][]string{
@@ -33,6 +37,8 @@ var keysOf = map[string][]string{
 	Tree:      {"below", "share", "speeds"},
 	Market:    {"below", "latency"},
 	Field:     {"below", "share"},
+	Pegasus:   {"alpha", "beta", "gamma", "below", "from", "share"},
+	Greedy:    {"below", "from", "share"},
 }
 
 // Config is a strategy in the words of a configuration file. A value that is left out
@@ -68,7 +74,16 @@ type Config struct {
 	// Speeds are throughputs of members, of [Tree], such as "harvey: 125, bugs: 59", in any
 	// unit. A member that is not there has 1.
 	Speeds string `json:",omitempty" yaml:"speeds"`
+	// Alpha is how many times the least availability the greatest is at an imbalance, of [Pegasus]: above 1.
+	Alpha float64 `json:",omitempty" yaml:"alpha"`
+	// Beta is how much attraction counts in the choice of the object that moves, of [Pegasus]: above 0, at most 1.
+	Beta float64 `json:",omitempty" yaml:"beta"`
+	// Gamma is how much attraction counts in the choice of the target, of [Pegasus]: above 0, at most 1.
+	Gamma float64 `json:",omitempty" yaml:"gamma"`
 }
+
+// Central reports whether the synchronizer plans the moves of objects.
+func (c Config) Central() bool { return c.Kind == Pegasus || c.Kind == Greedy }
 
 // Default returns a receiver that asks as soon as a slot is free. The values are for
 // tasks of milliseconds; those of ALDY are in the package comment.
@@ -95,9 +110,14 @@ func (c Config) WithDefaults() Config {
 	}
 	setDefault(&c.Longest, max(c.Again, d.Longest))
 	switch c.Kind {
-	case Receiver, Sender:
+	case Receiver, Sender, Greedy, Pegasus:
 		setDefault(&c.From, d.From)
 		setDefault(&c.Share, d.Share)
+		if c.Kind == Pegasus {
+			setDefault(&c.Alpha, 1.5)
+			setDefault(&c.Beta, 0.5)
+			setDefault(&c.Gamma, 0.5)
+		}
 	case Chunk:
 		setDefault(&c.Cut, "gss")
 	case Market:
@@ -122,6 +142,9 @@ const leastAgain = time.Millisecond
 
 // maxLinks is how many links there may be.
 const maxLinks = 1024
+
+// maxAlpha is the largest imbalance that is let be.
+const maxAlpha = 1000.0
 
 // maxStart is the largest load at which phase 1 of diffusion looks first.
 const maxStart = 1_000_000
@@ -165,7 +188,7 @@ func New(c Config) (Local, error) {
 func (c Config) strangers() (list []string) {
 	for key, given := range map[string]bool{
 		"below": c.Below != "", "from": c.From != "", "share": c.Share != 0, "cut": c.Cut != "", "factor": c.Factor != 0, "latency": c.Latency != 0, "start": c.Start != 0,
-		"links": c.Links != "", "speeds": c.Speeds != "",
+		"links": c.Links != "", "speeds": c.Speeds != "", "alpha": c.Alpha != 0, "beta": c.Beta != 0, "gamma": c.Gamma != 0,
 	} {
 		if given && !slices.Contains(keysOf[c.Kind], key) {
 			list = append(list, key)
@@ -209,7 +232,7 @@ func (c Config) compile() (Local, []Fault) {
 	asks := asker{below: below, again: full.Again, longest: full.Longest}
 	var strategy Local
 	switch full.Kind {
-	case Receiver, Sender:
+	case Receiver, Sender, Pegasus, Greedy:
 		from, err := ParseThreshold(full.From)
 		keep("from", err)
 		need(err != nil || from.word != "avg" || from.part < 1, "from", "an average is never above 1: write a part below 1")
@@ -217,6 +240,11 @@ func (c Config) compile() (Local, []Fault) {
 		r := receiver{asks, from, full.Share}
 		if strategy = &r; full.Kind == Sender {
 			strategy = &sender{r}
+		}
+		if full.Kind == Pegasus {
+			need(full.Alpha > 1 && full.Alpha <= maxAlpha, "alpha", "%v is out of range: write a number above 1, at most %v", full.Alpha, maxAlpha)
+			need(full.Beta > 0 && full.Beta <= 1, "beta", "%v is out of range: write a part above 0, at most 1, or use kind: greedy, which knows no attraction", full.Beta)
+			need(full.Gamma > 0 && full.Gamma <= 1, "gamma", "%v is out of range: write a part above 0, at most 1", full.Gamma)
 		}
 	case Chunk:
 		cut, err := ParseCutter(full.Cut)

@@ -85,6 +85,12 @@ func set(t *testing.T, c *local.Config, key, value string) {
 		c.Share, err = strconv.ParseFloat(value, 64)
 	case "factor":
 		c.Factor, err = strconv.ParseFloat(value, 64)
+	case "alpha":
+		c.Alpha, err = strconv.ParseFloat(value, 64)
+	case "beta":
+		c.Beta, err = strconv.ParseFloat(value, 64)
+	case "gamma":
+		c.Gamma, err = strconv.ParseFloat(value, 64)
 	case "start":
 		c.Start, err = strconv.Atoi(value)
 	default:

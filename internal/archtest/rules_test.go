@@ -82,7 +82,7 @@ var Imports = map[string][]string{
 		"internal/bus", "internal/wire", "internal/yamlconf", "internal/telemetry"),
 	"synchronizer": with(first, "connect", "control/program", "clocksync/source", "internal/config", "internal/configfile", "internal/executor", "internal/journal", "internal/nearest", "internal/plan", "internal/roles", "internal/synccore",
 		"internal/bus", "internal/wire", "internal/yamlconf", "internal/telemetry"),
-	"work": {"agent", "balance/local", "internal/config", "internal/link", "internal/nearest", "internal/pieces", "internal/workcore", "internal/worklog", "internal/workreport", "predicates", "scgs", "clocksync"},
+	"work": {"agent", "balance", "balance/local", "internal/config", "internal/link", "internal/nearest", "internal/pieces", "internal/workcore", "internal/worklog", "internal/workreport", "predicates", "scgs", "clocksync"},
 	"internal/bench": {
 		"agent", "connect", "synchronizer", "monitor", "embedded", "clocksync/source",
 		"internal/agentcore", "internal/configfile", "internal/synccore", "internal/wire", "scgs", "clocksync",

@@ -93,7 +93,12 @@ var (
 	WorkFields = []string{"idle", "settled", "awaits", "phase"}
 	// WorkEstimates are there if an expression of the section reads them.
 	WorkEstimates = []string{"queued", "running", "open", "stuck", "objects", "power", "share"}
+	// WorkLoads are those about objects. They are there with a strategy that is central.
+	WorkLoads = []string{"slots", "tasks", "weights", "names", "senders", "receivers", "volumes", "refused", "reasons"}
 )
+
+// ObjectsRegion is the region in which members wait for orders to move objects, with a strategy that is central.
+const ObjectsRegion = "work-objects"
 
 // WorkField is the field of a name of these lists.
 func WorkField(name string) scgs.Field {
@@ -105,6 +110,12 @@ func WorkField(name string) scgs.Field {
 		f.Type, f.Default = scgs.Float, scgs.FloatValue(0)
 	case "share": // What is not observed is whole.
 		f.Type, f.Default = scgs.Float, scgs.FloatValue(1)
+	case "tasks", "senders", "receivers", "refused":
+		f.Type, f.Default = scgs.ListOf(scgs.Int), scgs.ListValue(scgs.Int)
+	case "weights", "volumes":
+		f.Type, f.Default = scgs.ListOf(scgs.Float), scgs.ListValue(scgs.Float)
+	case "names", "reasons":
+		f.Type, f.Default = scgs.ListOf(scgs.String), scgs.ListValue(scgs.String)
 	}
 	return f
 }

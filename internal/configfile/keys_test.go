@@ -74,7 +74,7 @@ func TestEveryDefaultIsShown(t *testing.T) {
 	for _, part := range []string{"predicate", "signal", "balance", "work", "log", "strategy"} {
 		for key, schema := range keysOf(t, part) {
 			value, ok := schema["default"]
-			if !ok || part == "strategy" && slices.Contains([]string{"cut", "factor", "latency", "start", "links", "speeds"}, key) { // Which other kinds have.
+			if !ok || part == "strategy" && slices.Contains([]string{"cut", "factor", "latency", "start", "links", "speeds", "alpha", "beta", "gamma"}, key) { // Which other kinds have.
 				continue
 			}
 			checked++
@@ -87,6 +87,9 @@ func TestEveryDefaultIsShown(t *testing.T) {
 		t.Errorf("only %d defaults were looked for", checked)
 	}
 }
+
+// pooled is a text of everyKey: only one section plans moves.
+const pooled = "balance: {loads: .names, region: r}\n    work: {store: jetstream, strategy: {kind: receiver}}\n  t:\n    parent: g\n    members: {threads: 2}\n    process: {a: int}\n    summary: {x: \"1\"}\n"
 
 // keyChanges is a change of each key in everyKey: a text of it, and what stands there then.
 var keyChanges = map[string]map[string][2]string{
@@ -131,6 +134,7 @@ var keyChanges = map[string]map[string][2]string{
 		"kind": {"receiver", "chunk"}, "below": {"receiver", "receiver, below: free(1)"}, "from": {"receiver", "receiver, from: idle(2)"},
 		"again": {"receiver", "receiver, again: 1s"}, "longest": {"receiver", "receiver, longest: 2s"}, "share": {"receiver", "receiver, share: 0.25"},
 		"cut": {"receiver", "chunk, cut: tss"}, "factor": {"receiver", "diffusion, factor: 0.7"}, "latency": {"receiver", "diffusion, latency: 2s"}, "start": {"receiver", "diffusion, start: 3"},
+		"alpha": {pooled, "work: {store: jetstream, strategy: {kind: pegasus, alpha: 2}}\n"}, "beta": {pooled, "work: {store: jetstream, strategy: {kind: pegasus, beta: 0.7}}\n"}, "gamma": {pooled, "work: {store: jetstream, strategy: {kind: pegasus, gamma: 0.7}}\n"},
 		"speeds": {"receiver", "tree, speeds: 'a: 2'"},
 		"links":  {"receiver", "links, links: 'a(u=(L<1))#b[1/2]'"},
 	},

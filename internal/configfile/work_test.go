@@ -116,6 +116,34 @@ func TestWorkFieldsFit(t *testing.T) {
 	}
 }
 
+// TestCentralStrategy: the section has the fields that the plan of a central strategy reads, and is refused beside another
+// section that plans moves, and above threads.
+func TestCentralStrategy(t *testing.T) {
+	const head = "synchronizers:\n  g:\n    members: {group: g, count: 3}\n"
+	plans, err := configfile.Parse("t.yaml", []byte(head+"    work: {strategy: {kind: pegasus, beta: 0.7}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "work.idle: bool = false, work.settled: bool = false, work.awaits: bool = false, work.phase: int = 0, work.slots: int = 0, " +
+		"work.tasks: {list: int} = [], work.weights: {list: float} = [], work.names: {list: string} = [], work.senders: {list: int} = [], " +
+		"work.receivers: {list: int} = [], work.volumes: {list: float} = [], work.refused: {list: int} = [], work.reasons: {list: string} = []"
+	if got := schemaOf(plans[0].State); got != want {
+		t.Errorf("the state has %s, want %s", got, want)
+	}
+	if b := plans[0].Balance; b == nil || b.Objects == nil || b.Config.Strategy != "pegasus" || b.Config.Beta != 0.7 || b.Config.Alpha != 1.5 || b.Set.Region != "work-objects" {
+		t.Errorf("%+v", b)
+	}
+	for text, want := range map[string]string{
+		"    state: {n: {list: int}}\n    balance: {loads: .n, region: r}\n    work: {strategy: {kind: greedy}}\n":                    "work.strategy.kind: the strategy greedy plans the moves of objects, and the section balance plans other moves: a synchronizer has one of them: leave out the section balance, or use another kind",
+		"    work: {strategy: {kind: greedy}}\n  t: {parent: g, members: {threads: 2}, state: {a: int}, summary: {}}\n":               "parent: the parent plans the moves of objects: its members have no threads: use another strategy in its section work, or leave out this level",
+		"    work: {strategy: {kind: greedy}}\n    predicates:\n      balance: {when: \"true\", signal: {kind: cancel, region: r}}\n": "predicates.balance: the section balance has that name",
+	} {
+		if _, err := configfile.Parse("t.yaml", []byte(head+text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s%v", text, err)
+		}
+	}
+}
+
 // TestWorkEnd: the predicate and the variable are there without being written, and shown.
 func TestWorkEnd(t *testing.T) {
 	for end, when := range map[string]string{

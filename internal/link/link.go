@@ -79,6 +79,9 @@ type Link interface {
 	// call does not end it. It calls entered once the region is entered: a state that is reported from then on can
 	// end it.
 	Await(ctx context.Context, entered func()) error
+	// Orders runs in a reserved region, and calls handle with the orders that the synchronizer sends to move objects, until
+	// ctx ends or the member is closed (the error). [github.com/gopegasus/pegasus/balance.ParseOrders] reads them.
+	Orders(ctx context.Context, handle func(orders string)) error
 	// Now is the present instant of the member's clock.
 	Now() clocksync.Instant
 	Log() *slog.Logger

@@ -24,11 +24,14 @@ type Balance struct {
 	// part of that, from 0 to 1, which is left to the program.
 	Loads, Weights, Rest, Power, Share *predicates.MemberExpression
 	Single                             bool // Weights is one number for every load
+
+	// Objects is more that members tell of the objects of a space; nil: the loads are those of a section balance.
+	Objects *ObjectTexts
 }
 
-// balance compiles the section.
-func (c *compiler) balance() {
-	s := c.sec.Synchronizer.Balance
+// compileBalance compiles the section, or that of the objects of a space.
+func (c *compiler) compileBalance() {
+	s := c.balance
 	if s == nil {
 		return
 	}
@@ -65,6 +68,9 @@ func (c *compiler) balance() {
 	b.Share = c.member(at+".share", s.Share, true, false)
 	if s.When != "" {
 		b.When = c.program(at+".when", s.When, c.plan.Env.Bool)
+	}
+	if c.sec.Synchronizer.Balance == nil {
+		b.Objects = c.objects(at)
 	}
 	c.plan.Balance = b
 }

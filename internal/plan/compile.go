@@ -20,9 +20,10 @@ import (
 type FaultFunc func(at string, offset int, message, hint string)
 
 type compiler struct {
-	sec    *config.Section
-	report FaultFunc
-	plan   *Level
+	sec     *config.Section
+	report  FaultFunc
+	plan    *Level
+	balance *config.Balance // the section balance, or that of the objects of the section work; nil: there is none
 
 	unsure       bool            // the modality of the current predicate is no word of ours
 	ending       bool            // the current predicate is the end of a phase
@@ -54,6 +55,7 @@ func Compile(sec *config.Section, report FaultFunc) *Level {
 		Name: sec.Name, Parent: s.Parent, Members: s.Members, Silence: s.Silence,
 		State: scgs.Schema(s.State), Process: scgs.Schema(s.Process), Variables: s.Memory,
 	}}
+	c.balance = c.balanceSection()
 	c.fillWork()
 	c.plan.Env = &predicates.Env{
 		State: c.plan.State, Process: c.plan.Process, Memory: config.Variables(c.plan.Variables).Schema(),
@@ -66,7 +68,7 @@ func Compile(sec *config.Section, report FaultFunc) *Level {
 		report("process", -1, "only a thread-level synchronizer has a process: its members are the threads of one", "")
 	}
 	c.predicates()
-	c.balance()
+	c.compileBalance()
 	c.work()
 	c.summary()
 	return c.plan

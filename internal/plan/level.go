@@ -295,11 +295,11 @@ func (p *Level) Sends() []Sent {
 }
 
 // Aims are what the signals to the level's own members name in these, each once, in the order of
-// [Level.Sends]. The region of the section work is not among them.
+// [Level.Sends]. The regions of the section work are not among them.
 func (p *Level) Aims() []wire.Aim {
 	var list []wire.Aim
 	add := func(a wire.Aim) {
-		if !slices.Contains(list, a) && (p.Work == nil || a.Region != config.WorkName) {
+		if !slices.Contains(list, a) && (p.Work == nil || a.Region != config.WorkName && a.Region != config.ObjectsRegion) {
 			list = append(list, a)
 		}
 	}

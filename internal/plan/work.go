@@ -62,6 +62,9 @@ func (c *compiler) work() {
 	if len(faults) > 0 {
 		return
 	}
+	if c.sec.Synchronizer.Balance != nil && s.Strategy.Central() {
+		c.report(at+".strategy.kind", -1, fmt.Sprintf("the strategy %s plans the moves of objects, and the section balance plans other moves: a synchronizer has one of them", s.Strategy.Kind), "leave out the section balance, or use another kind")
+	}
 	c.plan.Work, c.plan.WorkText = s, Encode(s) // Its numbers are finite.
 	if n := len(c.plan.WorkText); n > wire.MaxWork {
 		c.report(at, -1, fmt.Sprintf("the section takes %d bytes in the message that tells members of it, at most %d fit", n, wire.MaxWork), "shorten its texts")

@@ -21,6 +21,10 @@ func (c *compiler) fillWork() {
 	c.workNames(s)
 	if s.Work == nil {
 		for _, f := range c.sec.ParentState {
+			if strings.HasPrefix(f.Name, config.WorkPrefix) && s.Members.Threads && f.Type.IsList() {
+				c.report("parent", -1, "the parent plans the moves of objects: its members have no threads", "use another strategy in its section work, or leave out this level")
+				return
+			}
 			if strings.HasPrefix(f.Name, config.WorkPrefix) && s.Members.Threads {
 				c.plan.Process = c.addField("process", c.plan.Process, f)
 			}
@@ -28,6 +32,9 @@ func (c *compiler) fillWork() {
 		return
 	}
 	names, reads := slices.Clone(config.WorkFields), c.readsFilled()
+	if s.Work.Strategy.Central() {
+		names = append(names, config.WorkLoads...)
+	}
 	for _, name := range config.WorkEstimates {
 		if slices.Contains(reads, name) || c.plan.State.Index(config.WorkPrefix+name) >= 0 {
 			names = append(names, name)
@@ -100,7 +107,11 @@ func (c *compiler) filled() []string {
 	if c.sec.Synchronizer.Work == nil && !slices.ContainsFunc(c.plan.Process, func(f scgs.Field) bool { return strings.HasPrefix(f.Name, config.WorkPrefix) }) {
 		return nil
 	}
-	return slices.Concat(config.WorkFields, config.WorkEstimates)
+	list := slices.Concat(config.WorkFields, config.WorkEstimates)
+	if s := c.sec.Synchronizer.Work; s != nil && s.Strategy.Central() {
+		list = append(list, config.WorkLoads...)
+	}
+	return list
 }
 
 // readsFilled lists the names that follow .work. in the texts of the section.

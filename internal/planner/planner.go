@@ -41,10 +41,11 @@ type Planner struct {
 
 	// For people.
 	looks, quiet, plans, moves uint64
+	declined                   uint64 // orders that a member has refused
 	acted                      uint64 // plans with moves
 	decision                   control.Decision
 	at                         clocksync.Instant // of that decision
-	last                       monitor.Plan
+	last, moved                monitor.Plan      // the newest one, and the newest one with moves
 
 	members []Member // of the look
 	totals  []balance.Total
@@ -96,6 +97,7 @@ type reading struct {
 	names       []string
 	weights     []float64
 	rest        float64
+	objects
 }
 
 // New begins with a section, or goes over to it from that before: what is under way
@@ -249,6 +251,7 @@ func (p *Planner) Look(now clocksync.Instant, s *State) (made *monitor.Plan, tel
 		p.align(p.members) // A section that began within the epoch.
 	}
 	p.readStates(s.Scope)
+	p.endDeclined()
 	p.endFlights(now)
 	if len(p.flights) >= maxFlights || p.When != nil && p.When.Eval(s.Scope).Truth != predicates.True {
 		return nil, false, nil
@@ -268,7 +271,10 @@ func (p *Planner) Look(now clocksync.Instant, s *State) (made *monitor.Plan, tel
 		signals = p.order(now, &one, s.Room)
 		p.acted, p.decision, p.at = p.acted+1, one.Decision, now
 	}
-	p.last = one
+	p.explainObjects(&one)
+	if p.last = one; !idle {
+		p.moved = one
+	}
 	tell = !idle || !p.idle
 	p.idle = idle
 	return &one, tell, signals
@@ -323,8 +329,11 @@ func (p *Planner) read(r *reading, s *predicates.Scope, i int) (note string) {
 	case len(r.weights) != len(r.names):
 		note = fmt.Sprintf("its loads are %d and its weights %d", len(r.names), len(r.weights))
 	}
+	if p.Objects != nil && note == "" {
+		note = p.readObjects(r, s, i)
+	}
 	if note != "" {
-		r.names, r.weights, r.rest = r.names[:0], r.weights[:0], 0
+		r.names, r.weights, r.rest, r.objects = r.names[:0], r.weights[:0], 0, objects{}
 		return note
 	}
 	return r.fault()
@@ -373,6 +382,11 @@ func (p *Planner) endFlights(now clocksync.Instant) {
 	}
 }
 
+// placeOf is the place of the member of that name.
+func (p *Planner) placeOf(name string) (int, bool) {
+	return slices.BinarySearchFunc(p.members, name, func(m Member, name string) int { return cmp.Compare(m.Name, name) })
+}
+
 // leaves is the flight of a load that stands in its source's state still, or nil.
 func (p *Planner) leaves(m *Member, load string) *flight {
 	if f := p.ordered[load]; f != nil && f.from == m.Name {
@@ -412,7 +426,7 @@ func (p *Planner) addUp() {
 			}
 			t.Work += w
 			t.Loads++
-			if rests {
+			if _, declined := r.declined[r.names[j]]; rests || declined {
 				continue
 			}
 			if t.Waiting == 0 || w < t.Least {
@@ -425,7 +439,7 @@ func (p *Planner) addUp() {
 		p.totals = append(p.totals, t)
 	}
 	for _, f := range p.flights {
-		if to, found := slices.BinarySearchFunc(p.members, f.to, func(m Member, name string) int { return cmp.Compare(m.Name, name) }); found {
+		if to, found := p.placeOf(f.to); found {
 			p.totals[to].Work += f.weight
 			p.totals[to].Loads++
 		}
@@ -448,12 +462,14 @@ func (p *Planner) loadState() *balance.State {
 		}
 		_, rests := p.resting[m.Name]
 		for j, name := range r.names {
-			l := balance.Load{Name: name, Node: m.Name, Weight: r.weights[j], Running: rests}
+			_, declined := r.declined[name]
+			l := balance.Load{Name: name, Node: m.Name, Weight: r.weights[j], Running: rests || declined}
 			if f := p.leaves(m, name); f != nil {
 				l.To, listed[name] = f.to, true
 			}
 			s.Loads = append(s.Loads, l)
 		}
+		s.Traffic = append(s.Traffic, r.traffic...)
 		if r.rest != 0 {
 			s.Loads = append(s.Loads, balance.Load{Name: m.Name + "/rest", Node: m.Name, Weight: r.rest, Running: true})
 		}
@@ -532,18 +548,18 @@ func (p *Planner) Acted(now clocksync.Instant) (plans uint64, last control.Decis
 	return p.acted, p.decision, max(0, now.Sub(p.at))
 }
 
-// shownFlights is how many loads under way a status has.
+// shownFlights is how many loads under way, and earlier moves, a status has.
 const shownFlights = 100
 
 // Status tells where the section stands.
 func (p *Planner) Status(now clocksync.Instant) *monitor.BalanceStatus {
 	s := &monitor.BalanceStatus{
-		Strategy: p.strategy.Name(), Looks: p.looks, Quiet: p.quiet, Plans: p.plans, Moves: p.moves,
+		Strategy: p.strategy.Name(), Looks: p.looks, Quiet: p.quiet, Plans: p.plans, Moves: p.moves, Refused: p.declined,
 		UnderWay: []monitor.FlightStatus{}, Flights: len(p.flights),
 	}
 	for _, f := range p.flights[:min(len(p.flights), shownFlights)] {
 		one := monitor.FlightStatus{
-			Load: f.load, From: f.from, To: f.to, Weight: f.weight, Decision: f.decision.String(), Ago: max(0, now.Sub(f.since)).Seconds(), Phase: "ordered",
+			Load: p.label(f.load), From: f.from, To: f.to, Weight: f.weight, Decision: f.decision.String(), Ago: max(0, now.Sub(f.since)).Seconds(), Phase: "ordered",
 		}
 		switch {
 		case f.landed > 0:
@@ -556,6 +572,11 @@ func (p *Planner) Status(now clocksync.Instant) *monitor.BalanceStatus {
 	if p.plans > 0 {
 		last := p.last.Status()
 		s.Last = &last
+		if p.acted > 0 && p.last.Decision.Number == 0 {
+			moved := p.moved.Status()
+			moved.Moves = moved.Moves[:min(len(moved.Moves), shownFlights)]
+			s.Moved = &moved
+		}
 	}
 	return s
 }

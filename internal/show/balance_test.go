@@ -31,3 +31,24 @@ refused on w3: bad node: nothing is known of its state
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }
+
+// TestRefusedOrders: what is told of objects that their members did not move, and of the moves before.
+func TestRefusedOrders(t *testing.T) {
+	last, moved := monitor.PlanStatus{Index: 9, Epoch: 2, Refused: []monitor.PlanRefusal{{Load: "part/1", From: "a", Reason: "declined", Detail: "pinned"}}}, monitor.PlanStatus{
+		Index: 7, Epoch: 2, Moves: []monitor.PlanMove{{Load: "part/2", From: "a", To: "b", Weight: 2, Why: "a 6s -> 4s, b 0s -> 2s"}},
+	}
+	const want = `greedy: 9 looks, 0 in balance, 2 plans, 3 moves, 1 of them refused; last plan: ` + `
+
+last plan, on global state 9 of epoch 2: longest queue without end, with 0 moves without end
+MEMBER  CLASS  INDEX  AVAILABLE  LOADS  WORK  QUEUE  THEN
+refused part/1 on a: declined: pinned
+
+last plan with moves, on global state 7 of epoch 2: longest queue without end, with 1 move without end
+MEMBER  CLASS  INDEX  AVAILABLE  LOADS  WORK  QUEUE  THEN
+move part/2 (2) from a to b: a 6s -> 4s, b 0s -> 2s
+`
+	b := monitor.BalanceStatus{Strategy: "greedy", Looks: 9, Plans: 2, Moves: 3, Refused: 1, Last: &last, Moved: &moved}
+	if got := balanceDetails(&b); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}

@@ -255,6 +255,9 @@ func remark(p *monitor.PredicateStatus) string {
 // balanceText tells how the section balance stands.
 func balanceText(p *monitor.BalanceStatus) string {
 	text := fmt.Sprintf("%s: %s, %d in balance, %s, %s", p.Strategy, Count(p.Looks, "look"), p.Quiet, Count(p.Plans, "plan"), Count(p.Moves, "move"))
+	if p.Refused > 0 {
+		text += fmt.Sprintf(", %d of them refused", p.Refused)
+	}
 	if p.Flights > 0 {
 		text += fmt.Sprintf("; %s under way", Count(p.Flights, "load"))
 	}

@@ -54,12 +54,19 @@ func balanceDetails(p *monitor.BalanceStatus) string {
 		}
 		b.WriteString("\n" + Table(rows))
 	}
-	if p.Last == nil {
-		return b.String()
+	if p.Last != nil {
+		writePlan(&b, "last plan", p.Last)
 	}
-	l := p.Last
-	fmt.Fprintf(&b, "\nlast plan, on global state %d of epoch %d: longest queue %s, with %s %s\n",
-		l.Index, l.Epoch, secondsOr("without end", l.Before), Count(len(l.Moves), "move"), secondsOr("without end", l.After))
+	if p.Moved != nil {
+		writePlan(&b, "last plan with moves", p.Moved)
+	}
+	return b.String()
+}
+
+// writePlan writes a plan, with its members, moves and refusals.
+func writePlan(b *strings.Builder, which string, l *monitor.PlanStatus) {
+	fmt.Fprintf(b, "\n%s, on global state %d of epoch %d: longest queue %s, with %s %s\n",
+		which, l.Index, l.Epoch, secondsOr("without end", l.Before), Count(len(l.Moves), "move"), secondsOr("without end", l.After))
 	rows := [][]string{{"MEMBER", "CLASS", "INDEX", "AVAILABLE", "LOADS", "WORK", "QUEUE", "THEN"}}
 	for i := range l.Nodes {
 		n := &l.Nodes[i]
@@ -73,15 +80,14 @@ func balanceDetails(p *monitor.BalanceStatus) string {
 	}
 	b.WriteString(Table(rows))
 	for _, m := range l.Moves {
-		writeLine(&b, "move %s (%s) from %s to %s: %s", m.Load, digits(m.Weight), m.From, m.To, m.Why)
+		writeLine(b, "move %s (%s) from %s to %s: %s", m.Load, digits(m.Weight), m.From, m.To, m.Why)
 	}
 	for _, r := range l.Refused {
-		writeLine(&b, "%s", refusalText(&r))
+		writeLine(b, "%s", refusalText(&r))
 	}
 	if l.LeftOut > 0 {
-		fmt.Fprintf(&b, "and %d more refused\n", l.LeftOut)
+		fmt.Fprintf(b, "and %d more refused\n", l.LeftOut)
 	}
-	return b.String()
 }
 
 // refusalText is a line as a plan has it.

@@ -9,12 +9,13 @@ import (
 )
 
 // The first byte of each encoded frame is the form of its layout. A frame with a task that has After or
-// Part has the form of tasks that wait, one about objects that of objects, one of a loop that of loops, and every other one the first form.
+// Part has the form of tasks that wait, one about objects that of objects, one of a loop that of loops, an order to move an object and its answer that of moves, and every other one the first form.
 const (
 	formFirst   = 1
 	formWaits   = 2
 	formObjects = 3
 	formLoops   = 4
+	formMoves   = 5
 )
 
 // MaxFrame is how many bytes an encoded frame has at most that fits into one message.
@@ -31,6 +32,8 @@ const (
 	partPost
 	partPosted
 	partLoop
+	partMoveOrder
+	partMoveAnswer
 )
 
 // Append appends the encoded frame to dst. The frame must have passed [Frame.Check]: what a member
@@ -54,6 +57,8 @@ type Reader struct {
 	post    Post
 	posted  Posted
 	loop    LoopFrame
+	order   MoveOrder
+	answer  MoveAnswer
 	names   map[string]string
 }
 
@@ -66,8 +71,8 @@ func (r *Reader) Read(data []byte) (*Frame, error) {
 	if len(data) < 2 || len(data) > MaxWhole {
 		return nil, fmt.Errorf("frame: it has %d bytes: 2 to %d are allowed", len(data), MaxWhole)
 	}
-	if data[0] < formFirst || data[0] > formLoops {
-		return nil, fmt.Errorf("frame: it has the form %d, and this program reads %d to %d: let all members of the space run the same version", data[0], formFirst, formLoops)
+	if data[0] < formFirst || data[0] > formMoves {
+		return nil, fmt.Errorf("frame: it has the form %d, and this program reads %d to %d: let all members of the space run the same version", data[0], formFirst, formMoves)
 	}
 	f := &r.frame
 	*f = Frame{}
@@ -96,6 +101,12 @@ func (r *Reader) Read(data []byte) (*Frame, error) {
 	case partLoop:
 		r.loop = LoopFrame{}
 		f.Loop = &r.loop
+	case partMoveOrder:
+		r.order = MoveOrder{}
+		f.MoveOrder = &r.order
+	case partMoveAnswer:
+		r.answer = MoveAnswer{}
+		f.MoveAnswer = &r.answer
 	default:
 		return nil, fmt.Errorf("frame: there is no part %d", data[1])
 	}
@@ -123,6 +134,8 @@ func emptied[T any](list []T) []T {
 func (f *Frame) form() byte {
 	of := func(t Task) bool { return t.For != "" || t.Object != nil }
 	switch {
+	case f.MoveOrder != nil, f.MoveAnswer != nil:
+		return formMoves
 	case f.Loop != nil:
 		return formLoops
 	case f.Post != nil, f.Posted != nil, f.Demand != nil && len(f.Demand.Has) > 0, f.Holds != nil && f.Holds.Objects > 0,
@@ -154,6 +167,10 @@ func (f *Frame) part() byte {
 		return partPosted
 	case f.Loop != nil:
 		return partLoop
+	case f.MoveOrder != nil:
+		return partMoveOrder
+	case f.MoveAnswer != nil:
+		return partMoveAnswer
 	default:
 		return partHolds
 	}
@@ -228,6 +245,12 @@ func (c *coder) frame(f *Frame) {
 		c.bool(&f.Posted.Gone)
 	case f.Loop != nil:
 		c.loop(f.Loop)
+	case f.MoveOrder != nil:
+		c.text(&f.MoveOrder.ID)
+		c.text(&f.MoveOrder.To)
+	case f.MoveAnswer != nil:
+		c.text(&f.MoveAnswer.ID)
+		c.text(&f.MoveAnswer.Refusal)
 	}
 }
 

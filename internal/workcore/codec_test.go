@@ -33,6 +33,9 @@ func frames() []workcore.Frame {
 		{Loop: &workcore.LoopFrame{Name: "rows", Home: true, Version: 7, Heard: 6, Asks: true, Number: 3, Spans: []workcore.Span{{Low: 0, High: 5}, {Low: 9, High: 12}}, Close: true, Value: []byte("net")}},
 		{Loop: &workcore.LoopFrame{Name: "rows", Version: 1 << 60, Number: 3, Total: 12, Done: 4, Gives: true, Out: true, Speed: 2.5, Has: true, Result: "*main.Grad", Value: []byte{0, 255}}},
 		{Loop: &workcore.LoopFrame{Name: "rows", Home: true, Ended: true, Error: "why"}},
+		{MoveOrder: &workcore.MoveOrder{ID: "part/1\x00\xff", To: "c"}},
+		{MoveAnswer: &workcore.MoveAnswer{ID: "part/1"}},
+		{MoveAnswer: &workcore.MoveAnswer{ID: "part/1", Refusal: "pinned"}},
 	}
 	for i := range list {
 		list[i].From, list[i].To, list[i].Phase = workcore.Peer{Name: "a", Life: 1 << 63}, workcore.Peer{Name: "b", Life: 2}, 3
@@ -77,7 +80,7 @@ func TestRefusedFrames(t *testing.T) {
 	for text, data := range map[string][]byte{
 		"frame: it has 0 bytes: 2 to 41943040 are allowed":        nil,
 		"frame: it has 41943041 bytes: 2 to 41943040 are allowed": make([]byte, workcore.MaxWhole+1),
-		"frame: it has the form 9, and this program reads 1 to 4": append([]byte{9}, good[1:]...),
+		"frame: it has the form 9, and this program reads 1 to 5": append([]byte{9}, good[1:]...),
 		"frame: there is no part 0":                               {1, 0},
 		"frame: 1 bytes are left over":                            append(slices.Clip(good), 0),
 		"frame: it ends too early":                                good[:len(good)-1],

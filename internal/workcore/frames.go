@@ -41,6 +41,9 @@ type Frame struct {
 	Post    *Post      // messages to an object
 	Posted  *Posted    // its answer
 	Loop    *LoopFrame // of an elastic loop
+
+	MoveOrder  *MoveOrder  // asks to have an object be elsewhere
+	MoveAnswer *MoveAnswer // its answer
 }
 
 // Kept is the frame for one who keeps it beyond the next step: [Member] fills the same Verdict and Holds again.
@@ -119,6 +122,10 @@ func (f *Frame) Key() string {
 		return fmt.Sprint("object ", f.Phase, " ", f.Parcel.Leases[0].Lease.Task.ID)
 	case f.Post != nil && len(f.Post.Messages) > 0:
 		return fmt.Sprint("post ", f.Phase, " ", f.Post.For, " ", f.Post.Account, " ", f.Post.Messages[0].Number)
+	case f.MoveOrder != nil:
+		return fmt.Sprint("order ", f.MoveOrder.ID)
+	case f.MoveAnswer != nil:
+		return fmt.Sprint("answer ", f.MoveAnswer.ID)
 	case f.Loop != nil:
 		return fmt.Sprint("loop ", f.Phase, " ", f.Loop.Name, " ", f.Loop.Home, " ", f.Loop.Version)
 	default:
@@ -180,6 +187,14 @@ func (f *Frame) Check() error {
 	if f.Loop != nil {
 		parts++
 		err = f.Loop.check()
+	}
+	if f.MoveOrder != nil {
+		parts++
+		err = f.MoveOrder.check()
+	}
+	if f.MoveAnswer != nil {
+		parts++
+		err = f.MoveAnswer.check()
 	}
 	if err == nil && parts != 1 {
 		err = fmt.Errorf("it has %d parts instead of one", parts)

@@ -21,6 +21,7 @@ type Options struct {
 	Pace     time.Duration // between two frames of Holds; default 500 ms
 	Repeat   time.Duration // until a record without a verdict is sent again; default 200 ms
 	Patience time.Duration // until a demand without an answer counts as refused; default 1 s
+	Central  bool          // the synchronizer plans the moves of objects, and this member tells what they weigh
 	Stay     time.Duration // for which an object does not go back to the member that it came from; 0: it may at once
 }
 
@@ -75,6 +76,8 @@ const (
 	InUnderway
 	// InMove: the object ID of an account here is to be at the member To from its next message on.
 	InMove
+	// InOrders: the synchronizer has ordered this member to have objects go elsewhere, as Orders says.
+	InOrders
 )
 
 // Input is one event for a [Member]. It keeps the tasks and records, and they must not change.
@@ -95,6 +98,7 @@ type Input struct {
 	Void    bool    // of InEnd
 	Ticket  uint64  // of InDurable and InUnderway
 	Account *Store  // of InAdopt
+	Orders  []Order // of InOrders
 }
 
 // Output is what one step asks for and tells. Step truncates the slices and fills them again.
@@ -172,6 +176,7 @@ type Told struct {
 	Moved     uint64 // tasks and parts of bags that came here from other members
 	Given     uint64 // how often a task of its account came to another member
 	Redone    uint64 // tasks of its account that a member was running, or may have begun, when it was lost
+	Load      *Load  // of its objects, if the strategy is central
 }
 
 // Late reports whether a phase that the others have ended goes on here: a task is open, or what is found is not yet

@@ -60,8 +60,12 @@ func (m *Member) noteArrival(l *Lease, from string) {
 	m.came[id] = came{from, m.now.Add(m.opts.Stay)}
 }
 
-// stays reports whether an object came from a holder so short a time ago that it does not go back.
+// stays reports whether an object does not go to a holder that asks for work: it came from there a short time ago, or
+// another strategy moves objects.
 func (m *Member) stays(full, to string) bool {
+	if m.meter != nil {
+		return true // The strategy that is central moves it.
+	}
 	_, id := splitID(full)
 	c, is := m.came[id]
 	return is && c.from == to && m.now < c.until
@@ -74,6 +78,11 @@ func (m *Member) noteObject(full string, account Peer, r *Record) {
 		m.forgetObject(full)
 		return
 	}
+	if m.meter != nil && m.meter.leaves[id] {
+		delete(m.meter.leaves, id)
+		m.forgetObject(full)
+		return
+	}
 	if m.objects[id] = account; slices.Contains(m.has, id) {
 		return
 	}
@@ -83,6 +92,10 @@ func (m *Member) noteObject(full string, account Peer, r *Record) {
 func (m *Member) forgetObject(full string) {
 	_, id := splitID(full)
 	delete(m.objects, id)
+	if m.meter != nil {
+		m.meter.forget(id)
+		m.meter.changed = true
+	}
 	if i := slices.Index(m.has, id); i >= 0 {
 		m.has = slices.Delete(slices.Clone(m.has), i, i+1)
 	}
@@ -305,6 +318,9 @@ func (m *Member) push(now clocksync.Instant, name string, s *Store, o *open, to 
 	l := s.handOut(o, to.String(), pushed)
 	if name != "" {
 		l.Task.ID = fullID(name, l.Task.ID)
+	}
+	if m.meter != nil {
+		m.meter.forget(o.task.ID)
 	}
 	m.pushed++
 	m.send(to, Frame{Parcel: &Parcel{Push: m.pushed, Leases: []Parted{{m.opts.Self, l}}}}, out)

@@ -48,6 +48,9 @@ type Member struct {
 	has     []string          // objects that have run here last, some of them
 	objects map[string]Peer   // all of them, and whose account they are of
 	came    map[string]came   // objects that came here a short time ago
+	meter   *meter            // of the objects here; nil: the strategy is not central
+	ordered uint64            // moves that were ordered
+	refused uint64            // of them, those that were refused
 	now     clocksync.Instant // of this step
 
 	demand uint64            // the number of the last one
@@ -76,12 +79,13 @@ type peer struct {
 // slot runs one task.
 type slot struct {
 	Parted
-	taken     bool // a function runs in it
-	stopped   bool // what the function returns does not count
-	passive   bool // the function waits for something, and does not count as running
-	recording bool // it waits for the verdict of a yield
-	items     int  // that are left
-	asker     Peer // who gets the next part
+	since     clocksync.Instant // when its function began, or was measured last
+	taken     bool              // a function runs in it
+	stopped   bool              // what the function returns does not count
+	passive   bool              // the function waits for something, and does not count as running
+	recording bool              // it waits for the verdict of a yield
+	items     int               // that are left
+	asker     Peer              // who gets the next part
 	demand    uint64
 }
 
@@ -118,6 +122,9 @@ func NewMember(opts Options) *Member {
 	} else {
 		m.durable = &durable{}
 	}
+	if opts.Central {
+		m.meter = newMeter()
+	}
 	return m
 }
 
@@ -138,6 +145,7 @@ func (m *Member) Step(now clocksync.Instant, in *Input, out *Output) {
 		m.sendHolds(now, out)
 		out.Results = m.accounts.results(out.Results)
 		m.log(out)
+		m.measure(now)
 	}
 	out.Over, out.Told, out.Wake = m.over, m.tell(), m.wake()
 }
@@ -179,6 +187,8 @@ func (m *Member) take(now clocksync.Instant, in *Input, out *Output) {
 		m.disown(in.ID)
 	case InMove:
 		out.Err = m.moveObject(in)
+	case InOrders:
+		m.takeOrders(now, in, out)
 	case InActive:
 		m.slots[in.Slot].passive = !in.Active
 	case InUnderway:
@@ -352,6 +362,11 @@ func (m *Member) takeFrame(now clocksync.Instant, i int, f *Frame, out *Output) 
 		m.takePost(p.Peer, f.Post, out)
 	case f.Posted != nil:
 		m.takePosted(now, p.Peer, f.Posted)
+	case f.MoveOrder != nil:
+		refusal := m.moveOrdered(p.Peer, f.MoveOrder)
+		m.send(p.Peer, Frame{MoveAnswer: &MoveAnswer{f.MoveOrder.ID, refusal}}, out)
+	case f.MoveAnswer != nil:
+		m.takeMoveAnswer(now, p.Peer, f.MoveAnswer)
 	}
 }
 
@@ -728,6 +743,9 @@ func (m *Member) takeStep(now clocksync.Instant, in *Input, out *Output) {
 	if in.Kind == InDone {
 		m.view.Done++
 	}
+	if m.meter != nil && s.Lease.Task.Object != nil {
+		m.meter.ran(now, s.since, &s.Lease.Task, step.Record.Children)
+	}
 	account, place := s.Account, -1
 	s.demand, s.items = 0, in.Items
 	if s.recording = in.Kind == InYield; s.recording {
@@ -790,7 +808,7 @@ func (m *Member) startTasks(out *Output) {
 		default:
 			return
 		}
-		m.slots[i].taken = true
+		m.slots[i].taken, m.slots[i].since = true, m.now
 		active++
 		l := &m.slots[i].Lease
 		run := Run{i, l.Task, m.slots[i].Account, l.Inbox, l.Pinned, l.On}
@@ -980,6 +998,9 @@ func (m *Member) tell() Told {
 	t.Unwritten = m.durable.unwritten()
 	t.Idle = t.Open == 0 && t.Queued == 0 && t.Running == 0 && len(m.records) == 0 && t.Unwritten == 0
 	t.Drained = t.Drained && t.Idle
+	if m.meter != nil {
+		t.Load = m.meter.load
+	}
 	return t
 }
 
@@ -996,6 +1017,9 @@ func (m *Member) wake() clocksync.Instant {
 		at = min(at, m.records[0].again)
 	}
 	at = min(at, m.nextMail())
+	if m.meter != nil && m.meter.measures() {
+		at = min(at, m.meter.begun.Add(meterWindow))
+	}
 	for i := range m.peers {
 		if m.peers[i].demand > 0 {
 			at = min(at, m.peers[i].deadline)

@@ -107,7 +107,7 @@ func (w *estate) begin(h *host, name string, life uint64) {
 	}
 	slots := 1 + w.IntN(2)
 	*h = host{peer: Peer{name, life}, runs: make([]*turn, slots), heard: w.now, sent: map[string]int{}, left: w.IntN(60)}
-	o := Options{Self: h.peer, Slots: slots, Strategy: strategy, Limits: Limits{Losses: 1 << 30, Batch: 1 + w.IntN(5)}}
+	o := Options{Self: h.peer, Slots: slots, Strategy: strategy, Limits: Limits{Losses: 1 << 30, Batch: 1 + w.IntN(5)}, Central: w.strategy.Central()}
 	if w.durable {
 		o.Account = w.own(name, h.peer)
 	}

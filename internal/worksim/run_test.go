@@ -203,6 +203,7 @@ func TestRefused(t *testing.T) {
 		"network: {loss: 1}" + tasks:                                                      "s.yaml:1:17: network.loss: 1 is out of range: write 0 to 0.9",
 		"network: {lost: 1}" + tasks:                                                      `unknown key "lost"`,
 		"work: {slots: -1}" + tasks:                                                       "s.yaml:1:15: work.slots: -1 slots: use 1 to 1024, or 0 for one for each processor",
+		"work: {strategy: {kind: pegasus}}" + tasks:                                       `work.strategy.kind: a synchronizer plans for the strategy pegasus, and none is simulated: use another kind`,
 		"work: {strategy: {kind: chunk, cut: 'best'}}" + tasks:                            `work.strategy.cut: "best" is not a way to cut: write one of css, fac2, gss, ss, tss`,
 		"work: {order: weigth}" + tasks:                                                   "s.yaml:1:15: work.order: ",
 		"tasks: [{kind: box}]":                                                            `tasks[0].kind: "box" is no kind of task: write plain or bag`,
@@ -225,6 +226,7 @@ func TestRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"{kind: chunk, cut: best}": "--strategy:1:20: cut: \"best\" is not a way to cut: write one of css, fac2, gss, ss, tss",
 		"{kind: best}":             "--strategy:1:8: kind: \"best\" is not a strategy: write one of ",
+		"{kind: greedy}":           "--strategy:1:8: kind: a synchronizer plans for the strategy greedy, and none is simulated: use another kind",
 		"{kin: chunk}":             "--strategy:1:2: kin: unknown key \"kin\"",
 		"chunk":                    "expected a map",
 	} {

@@ -189,6 +189,9 @@ func (s *Scenario) Strategy(name, text string) error {
 	if doc == nil {
 		return err
 	}
+	if c.Central() {
+		doc.FaultAt("kind", notSimulated, c.Kind)
+	}
 	if doc.Err() == nil {
 		for _, f := range c.Faults() {
 			if f.Column > 0 {
@@ -204,6 +207,8 @@ func (s *Scenario) Strategy(name, text string) error {
 	s.Work.Strategy = c.WithDefaults()
 	return nil
 }
+
+const notSimulated = "a synchronizer plans for the strategy %s, and none is simulated: use another kind"
 
 // nodes is how many there are.
 func (s *Scenario) nodes() (n int) {
@@ -254,6 +259,7 @@ func (s *Scenario) check(doc *yamlconf.Doc) {
 	c.number(s.Network.Loss, 0, 0.9, "network.loss")
 	c.number(s.Network.Double, 0, 1, "network.double")
 	s.checkWork(doc)
+	c.need(!s.Work.Strategy.Central(), "work.strategy.kind", notSimulated, s.Work.Strategy.Kind)
 	c.need(len(s.Tasks) > 0, "tasks", "the list is empty: write tasks to put")
 	items := 0
 	for i := range s.Tasks {
