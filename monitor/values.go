@@ -30,9 +30,18 @@ func NewValues(fields scgs.Schema, row []scgs.Value) Values {
 	}
 	v := make(Values, len(row))
 	for i := range row {
-		v[i] = Named{fields[i].Name, Plain(row[i])}
+		v[i] = Named{fields[i].Name, PlainOf(fields[i], row[i])}
 	}
 	return v
+}
+
+// PlainOf gives a value of a field as [Plain] does, or [scgs.Redacted] if the field
+// has Redact.
+func PlainOf(f scgs.Field, v scgs.Value) any {
+	if f.Redact {
+		return scgs.Redacted
+	}
+	return Plain(v)
 }
 
 // Plain gives a value as JSON has it: nil for none, texts for durations and for

@@ -261,6 +261,8 @@ type Send struct {
 type datum struct {
 	Name  string
 	Value *predicates.Expression
+	// Redact is set if the value depends on a redacted field.
+	Redact bool
 }
 
 // Sent is a signal that the rules of a level send, by its form.
@@ -282,7 +284,7 @@ func (p *Level) Sends() []Sent {
 			s := Sent{Predicate: r.Name, Name: o.Name, Kind: o.Kind, Region: o.Region}
 			for _, d := range o.Data {
 				field := d.Value.Result()
-				field.Name = d.Name
+				field.Name, field.Redact = d.Name, d.Redact
 				s.Data = append(s.Data, field)
 			}
 			list = append(list, s)

@@ -33,7 +33,7 @@ func (c *Core) status(now clocksync.Instant) monitor.Status {
 		s.Params = append(s.Params, c.plan.ParamStatus(i))
 	}
 	for i, v := range c.plan.Variables {
-		s.Memory = append(s.Memory, monitor.Named{Name: v.Field.Name, Value: monitor.Plain(c.memory[i])})
+		s.Memory = append(s.Memory, monitor.Named{Name: v.Field.Name, Value: monitor.PlainOf(v.Field, c.memory[i])})
 	}
 	return s
 }
