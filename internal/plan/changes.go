@@ -69,6 +69,11 @@ func (p *Level) fixed(to *Level) error {
 	case p.State.Hash() != to.State.Hash():
 		refuse("the declared state is now %s, and was %s, by which the members report", schemaText(to.State), schemaText(p.State))
 	}
+	for i, f := range p.State {
+		if p.State.Hash() == to.State.Hash() && f.Redact != to.State[i].Redact {
+			refuse("redact of the field %q is now %t, and was %t, and the members and the journal go by that", f.Name, to.State[i].Redact, f.Redact)
+		}
+	}
 	switch {
 	case p.Program == nil && to.Program == nil:
 	case p.Program == nil:
@@ -110,6 +115,9 @@ func (p *Level) variables() map[string]string {
 		text := strings.TrimPrefix(v.Field.String(), v.Field.Name+": ")
 		if v.Initial != nil {
 			text += initially + *v.Initial
+		}
+		if v.Field.Redact {
+			text += ", redacted"
 		}
 		texts[v.Field.Name] = text
 	}
