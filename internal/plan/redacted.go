@@ -105,7 +105,7 @@ func (p *Level) lacks(r *Rule, recorded scgs.Schema, reasons map[string]string, 
 	for _, e := range r.expressions() {
 		read := p.Env.Redacts(e.Uses())
 		for i, f := range p.State {
-			if at := recorded.Index(f.Name); at >= 0 && recorded[at].Redact && e.Uses().Fields>>i&1 == 1 {
+			if at := recorded.Index(f.Name); read == "" && at >= 0 && recorded[at].Redact && e.Uses().Fields>>i&1 == 1 {
 				read = "." + f.Name
 			}
 		}
