@@ -267,6 +267,13 @@ func TestRedactedValuesAppearNowhere(t *testing.T) {
 			t.Errorf("no %q in the replay:\n%s", text, places["replay -v "+journals])
 		}
 	}
+	for place, text := range map[string]string{
+		"config show " + file: "token: {type: string, redact: true}", "check " + file: "; redacted: token, pin, keys, memory.last)",
+	} {
+		if !strings.Contains(places[place], text) {
+			t.Errorf("pegasus %s does not say %q:\n%s", place, text, places[place])
+		}
+	}
 	err = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err

@@ -17,6 +17,22 @@ func (p *Level) Redacts() bool {
 		slices.ContainsFunc(p.Env.Parent, func(s predicates.ParentSignal) bool { return s.Fields.Redacts() })
 }
 
+// Redacted names the redacted fields of the state, of the process (process.x) and of
+// the memory (memory.x).
+func (p *Level) Redacted() (names []string) {
+	for _, of := range []struct {
+		prefix string
+		fields scgs.Schema
+	}{{"", p.State}, {"process.", p.Process}, {"memory.", p.Memory()}} {
+		for _, f := range of.fields {
+			if f.Redact {
+				names = append(names, of.prefix+f.Name)
+			}
+		}
+	}
+	return names
+}
+
 // ShownData names the data of a signal of a predicate that do not depend on redacted
 // fields; known is false if the level has no such signal.
 func (p *Level) ShownData(predicate, signal string) (names []string, known bool) {
