@@ -374,10 +374,7 @@ func (p *replay) compare(at time.Time) {
 		}
 	}
 	for _, s := range told {
-		if p.notJudged(s.name) {
-			s.now[0], s.now[1] = Judgment{}, Judgment{}
-		}
-		if s.told[0] != s.told[1] || s.now[0] != s.now[1] {
+		if !p.notJudged(s.name) && (s.told[0] != s.told[1] || s.now[0] != s.now[1]) {
 			if s.now[0] != s.now[1] {
 				p.result.Differences++
 			}
