@@ -262,6 +262,9 @@ func (s Schema) Hash() uint64 {
 		if f.Default.typ != Invalid {
 			_, _ = fmt.Fprintf(h, "default %q\n", f.Default.String())
 		}
+		if f.Redact {
+			_, _ = fmt.Fprint(h, "redact\n")
+		}
 	}
 	return h.Sum64()
 }

@@ -85,7 +85,7 @@ func TestRedactTakesARestart(t *testing.T) {
 		}
 		return levels
 	}
-	const want = `g: redact of the field "token" is now false, and was true, and the members and the journal go by that: restart to change that`
+	const want = "g: the declared state is now {token: string}, and was {token: string (redacted)}, by which the members report: restart to change that"
 	if _, err := parse("true")[0].Changes(parse("false")[0]); err == nil || err.Error() != want {
 		t.Errorf("%v, want %q", err, want)
 	}

@@ -69,11 +69,6 @@ func (p *Level) fixed(to *Level) error {
 	case p.State.Hash() != to.State.Hash():
 		refuse("the declared state is now %s, and was %s, by which the members report", schemaText(to.State), schemaText(p.State))
 	}
-	for i, f := range p.State {
-		if p.State.Hash() == to.State.Hash() && f.Redact != to.State[i].Redact {
-			refuse("redact of the field %q is now %t, and was %t, and the members and the journal go by that", f.Name, to.State[i].Redact, f.Redact)
-		}
-	}
 	switch {
 	case p.Program == nil && to.Program == nil:
 	case p.Program == nil:
@@ -93,6 +88,9 @@ func schemaText(s scgs.Schema) string {
 	fields := make([]string, len(s))
 	for i, f := range s {
 		fields[i] = f.String()
+		if f.Redact {
+			fields[i] += " (redacted)"
+		}
 	}
 	return "{" + strings.Join(fields, ", ") + "}"
 }

@@ -375,8 +375,9 @@ func (c *compiler) otherGroup(at string, t *config.Target, out *Send) {
 func (c *compiler) send(at, name string, fields scgs.Schema) {
 	for i, known := range c.plan.SignalsBelow {
 		if known.Name == name {
-			c.plan.SignalsBelow[i].Fields = redactedIn(known.Fields, fields)
-			if known.Fields.Hash() != fields.Hash() {
+			known.Fields = redactedIn(known.Fields, fields)
+			c.plan.SignalsBelow[i] = known
+			if known.Fields.Hash() != redactedIn(fields, known.Fields).Hash() {
 				c.report(at, -1, fmt.Sprintf("signal %q is sent elsewhere with other data", name), "give one of them another name")
 			}
 			return
