@@ -146,13 +146,11 @@ func (r Replayed) String() string {
 	line := fmt.Sprintf("%s: %s and %s, ", r.File, Count(r.Inputs, "input"), Count(r.Decisions, "decision"))
 	switch {
 	case len(r.NotJudged) > 0:
-		line += "not compared: "
+		parts := make([]string, len(r.NotJudged))
 		for i, n := range r.NotJudged {
-			if i > 0 {
-				line += "; "
-			}
-			line += n.Predicate + " is not judged: " + n.Reason
+			parts[i] = n.Predicate + " is not judged: " + n.Reason
 		}
+		line += "not compared: " + strings.Join(parts, "; ")
 	case r.FirstDifference > 0:
 		line += fmt.Sprintf("other than recorded from line %d on", r.FirstDifference)
 	default:

@@ -14,8 +14,10 @@ import (
 func TestRedactTravels(t *testing.T) {
 	w := goldenWelcome
 	w.Schema = scgs.Schema{
-		{Name: "token", Type: scgs.String, Redact: true}, {Name: "keys", Type: scgs.ListOf(scgs.Int), Redact: true},
-		{Name: "kind", Type: scgs.Enum, Words: []string{"a", "b"}, Redact: true, Default: scgs.EnumValue("b")}, {Name: "load", Type: scgs.Float},
+		{Name: "token", Type: scgs.String, Redact: true},
+		{Name: "keys", Type: scgs.ListOf(scgs.Int), Redact: true},
+		{Name: "kind", Type: scgs.Enum, Words: []string{"a", "b"}, Redact: true, Default: scgs.EnumValue("b")},
+		{Name: "load", Type: scgs.Float},
 	}
 	frame, err := wire.AppendWelcome(nil, &w)
 	if err != nil {
