@@ -70,7 +70,7 @@ type Part struct {
 func (p *Part) String() string {
 	w := WitnessLine{Member: p.Name, Unknown: p.State.Unknown}
 	for i, v := range p.Row {
-		w.State = append(w.State, Named{p.Fields[i].Name, v.String()})
+		w.State = append(w.State, Named{p.Fields[i].Name, p.Fields[i].Show(v)})
 	}
 	return w.String()
 }

@@ -23,14 +23,17 @@ type Named struct {
 // Values are named values in the order of their declaration; in JSON an object.
 type Values []Named
 
-// NewValues names the values of a row.
+// NewValues names the values of a row: as [Plain] gives them, or [scgs.Redacted] for a
+// field with Redact.
 func NewValues(fields scgs.Schema, row []scgs.Value) Values {
 	if len(row) == 0 {
 		return nil
 	}
 	v := make(Values, len(row))
 	for i := range row {
-		v[i] = Named{fields[i].Name, Plain(row[i])}
+		if v[i] = (Named{fields[i].Name, Plain(row[i])}); fields[i].Redact {
+			v[i].Value = scgs.Redacted
+		}
 	}
 	return v
 }

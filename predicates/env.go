@@ -49,6 +49,29 @@ func (e *Env) word(name string) bool {
 	return slices.ContainsFunc(e.State, of) || slices.ContainsFunc(e.Memory, of) || slices.ContainsFunc(e.Process, of)
 }
 
+// Redacts names the first field with Redact that is among the uses, as an expression
+// reads it; empty if there is none. Of a signal from the parent no single datum is
+// known to be read: one with Redact counts for the signal.
+func (e *Env) Redacts(u Uses) string {
+	for _, of := range []struct {
+		fields scgs.Schema
+		used   uint64
+		prefix string
+	}{{e.State, u.Fields, "."}, {e.Memory, u.Memory, "memory."}, {e.Process, u.Process, "process."}} {
+		for i, f := range of.fields {
+			if f.Redact && of.used>>i&1 == 1 {
+				return of.prefix + f.Name
+			}
+		}
+	}
+	for _, signal := range e.Parent {
+		if slices.Contains(u.Parent, signal.Name) && signal.Fields.Redacts() {
+			return "from_parent." + signal.Name
+		}
+	}
+	return ""
+}
+
 // Bool compiles a condition, as of `when`. The error is an *[Error].
 func (e *Env) Bool(src string) (*Expression, error) {
 	return e.compile(src, func(c *compiler, root node) (*Expression, error) {

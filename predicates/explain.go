@@ -21,6 +21,9 @@ type Part struct {
 	Low, High scgs.Value
 	// Reason says why the value is not known; empty if it is.
 	Reason string
+	// Redacted is set if the part reads a field with [scgs.Field.Redact]. Then Low,
+	// High and Split tell nothing.
+	Redacted bool
 	// Split is nil where the part is not all, any, none, one or count over members, and
 	// no condition on one member.
 	Split *Split
@@ -71,13 +74,16 @@ type explainer struct {
 	aggregates []aggregator // of the folds compiled so far: none of them is incremental
 	parts      []Part
 	seen       map[string]bool // values told already, by text
+	// secret is set once a variable named by let reads a field with Redact: the parts
+	// that follow may read the variable.
+	secret bool
 }
 
 // compile compiles a part, all of which has been compiled before; so it cannot
 // fail, and its cost is no more than it was.
 func (x *explainer) compile(n node, how func(*compiler) error) *frame {
 	c := &x.compiler
-	c.footprint, c.setup, c.visits = footprint{}, 0, 0
+	c.footprint, c.setup, c.visits, c.uses = footprint{}, 0, 0, Uses{}
 	if err := how(c); err != nil {
 		panic(fmt.Sprintf("predicates: the part %s of %q does not compile: %v", n, x.expr.src, err))
 	}
@@ -192,10 +198,22 @@ func (x *explainer) let(n *ast.VariableDeclaratorNode) {
 		if v.scalar() {
 			part := Part{Text: n.Name + " = " + textOf(n.Value)}
 			x.fill(&part, b.read, fr)
+			if x.reads() {
+				part.hide()
+			}
 			x.parts = append(x.parts, part)
 		}
 	}
+	x.secret = x.secret || x.reads()
 	c.names = append(c.names, b)
+}
+
+// reads reports whether the text that was compiled last reads a field with Redact.
+func (x *explainer) reads() bool { return x.secret || x.expr.env.Redacts(x.compiler.uses) != "" }
+
+// hide takes the values out of a part that reads a field with Redact.
+func (p *Part) hide() {
+	p.Low, p.High, p.Split, p.Redacted = scgs.Value{}, scgs.Value{}, nil, true
 }
 
 // tell computes a part; it returns how it splits the members if it does.
@@ -208,13 +226,17 @@ func (x *explainer) tell(n node, depth int) *Split {
 	if !v.scalar() {
 		return nil
 	}
-	part := Part{Depth: depth, Text: textOf(n)}
+	part, secret := Part{Depth: depth, Text: textOf(n)}, x.reads()
 	x.fill(&part, v, fr)
 	if call, ok := n.(*ast.BuiltinNode); ok {
 		part.Split = x.split(call)
 	}
+	split := part.Split
+	if secret {
+		part.hide()
+	}
 	x.parts = append(x.parts, part)
-	return part.Split
+	return split
 }
 
 // fill puts in what is known of a value.

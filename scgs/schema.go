@@ -26,11 +26,48 @@ type Field struct {
 	// Default is what a state has that says nothing of the field; Invalid: such a
 	// state is refused.
 	Default Value `json:",omitzero"`
+	// Redact keeps the values of the field out of everything that people read and
+	// files keep: [Redacted] stands there instead. Expressions read the values.
+	Redact bool `json:",omitempty"`
+}
+
+// Redacted is shown in place of a value of a field with Redact.
+const Redacted = "(redacted)"
+
+// Show gives a value of the field for people: [Redacted] if the field has Redact,
+// else as [Value.String] does. Every text with a value of a field is made by it.
+func (f Field) Show(v Value) string {
+	if f.Redact {
+		return Redacted
+	}
+	return v.String()
+}
+
+// Redacts reports whether some field of the schema has Redact.
+func (s Schema) Redacts() bool {
+	return slices.ContainsFunc(s, func(f Field) bool { return f.Redact })
+}
+
+// Hidden is a row without the values of the fields with Redact: the row itself if
+// there are none, else a copy.
+func (s Schema) Hidden(row []Value) []Value {
+	if len(row) != len(s) || !s.Redacts() {
+		return row
+	}
+	row = slices.Clone(row)
+	for i := range row {
+		if s[i].Redact {
+			row[i] = Value{}
+		}
+	}
+	return row
 }
 
 // Element is the field that has an element of this one, which is a list, as its
 // value.
-func (f Field) Element() Field { return Field{Name: f.Name, Type: f.Type.Elem(), Words: f.Words} }
+func (f Field) Element() Field {
+	return Field{Name: f.Name, Type: f.Type.Elem(), Words: f.Words, Redact: f.Redact}
+}
 
 // Accepts reports whether v is a value of this field: of its type, an enum's
 // word out of its list, a text within [MaxTextBytes], a list within
@@ -210,7 +247,7 @@ func (s Schema) Accepts(row []Value) error {
 		v, f := &row[i], &s[i]
 		plain := f.Type >= Bool && f.Type <= Float || f.Type == Duration
 		if v.typ != Invalid && (v.typ != f.Type || !plain) && !f.Accepts(*v) {
-			return fmt.Errorf("state: field %q (%s) does not take %s %v", f.Name, f, v.typ, *v)
+			return fmt.Errorf("state: field %q (%s) does not take %s %s", f.Name, f, v.typ, f.Show(*v))
 		}
 	}
 	return nil
@@ -224,6 +261,9 @@ func (s Schema) Hash() uint64 {
 		_, _ = fmt.Fprintf(h, "%q %d %q\n", f.Name, f.Type, f.Words)
 		if f.Default.typ != Invalid {
 			_, _ = fmt.Fprintf(h, "default %q\n", f.Default.String())
+		}
+		if f.Redact {
+			_, _ = fmt.Fprint(h, "redact\n")
 		}
 	}
 	return h.Sum64()

@@ -150,13 +150,14 @@ type Level struct {
 	Count      int      // members awaited before the first epoch
 	Predicates []string // by name
 	Work       bool     // it has a section work, whose predicate end is one of Predicates
+	Redacted   []string // fields and variables whose values are not shown, as expressions read them without the first dot
 }
 
 // Levels lists the synchronizers of the configuration, parents before children.
 func (c *Config) Levels() []Level {
 	levels := make([]Level, len(c.plans))
 	for i, p := range c.plans {
-		levels[i] = Level{p.Name, p.Parent, p.Members.Group, p.Members.Count, p.Predicates(), p.Work != nil}
+		levels[i] = Level{p.Name, p.Parent, p.Members.Group, p.Members.Count, p.Predicates(), p.Work != nil, p.Redacted()}
 	}
 	return levels
 }

@@ -230,7 +230,7 @@ func (f *follower) step(line []byte) error {
 
 // stepOn steps the core, and records it.
 func (f *follower) stepOn(now clocksync.Instant, in *synccore.Input) {
-	f.journal.begin(f.level.State, now, in)
+	f.journal.begin(f.level, now, in)
 	f.core.Step(now, in, &f.out)
 	for _, r := range f.out.Reloads {
 		f.opt.Logger.Info("stands by with another configuration than the leader's, which is followed until it is reloaded here after a takeover",

@@ -20,7 +20,6 @@ import (
 	"github.com/gopegasus/pegasus/internal/journal"
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/synccore"
-	"github.com/gopegasus/pegasus/scgs"
 )
 
 // JournalSuffix ends the names of the files that [CreateJournal] makes.
@@ -143,7 +142,7 @@ func release() string {
 
 // begin notes an input before the core is stepped with it, so that one that makes
 // it panic is in the journal.
-func (j *recorder) begin(state scgs.Schema, now clocksync.Instant, in *synccore.Input) {
+func (j *recorder) begin(level *plan.Level, now clocksync.Instant, in *synccore.Input) {
 	if j == nil {
 		return
 	}
@@ -151,7 +150,7 @@ func (j *recorder) begin(state scgs.Schema, now clocksync.Instant, in *synccore.
 		j.lose(ended)
 		return
 	}
-	line, err := journal.AppendInput(j.line[:0], state, now, in)
+	line, err := journal.AppendInput(j.line[:0], level.State, now, journal.Hidden(level, in))
 	if err != nil {
 		j.lose(err)
 		return

@@ -71,10 +71,10 @@ func TestAStepThatPanics(t *testing.T) {
 	var out synccore.Output
 	j := newRecorder(cfg.plans[0], synccore.Options{Term: 1}, &Options{Journal: &text, JournalLimit: MinJournalLimit, Logger: slog.New(slog.DiscardHandler)}, nil, 1)
 	tick := &synccore.Input{Kind: synccore.InTick}
-	j.begin(cfg.plans[0].State, 2, tick)
+	j.begin(cfg.plans[0], 2, tick)
 	core.Step(2, tick, &out)
 	j.end(&out)
-	j.begin(cfg.plans[0].State, 3, tick)
+	j.begin(cfg.plans[0], 3, tick)
 	j.close()
 	r, err := Replay(&text, ReplayOptions{})
 	if err != nil {
@@ -140,13 +140,13 @@ func TestFullDisk(t *testing.T) {
 		for j.recorded().Err == nil && inputs < 200 {
 			inputs++
 			tick := &synccore.Input{Kind: synccore.InTick}
-			j.begin(level.State, clocksync.Instant(inputs), tick)
+			j.begin(level, clocksync.Instant(inputs), tick)
 			core.Step(clocksync.Instant(inputs), tick, &out)
 			if j.end(&out); inputs%7 == 0 {
 				j.flush()
 			}
 		}
-		j.begin(level.State, clocksync.Instant(inputs+1), &synccore.Input{Kind: synccore.InTick}) // It is lost.
+		j.begin(level, clocksync.Instant(inputs+1), &synccore.Input{Kind: synccore.InTick}) // It is lost.
 		j.close()
 		text, err := os.ReadFile(f.Name())
 		if err != nil {

@@ -451,7 +451,7 @@ func (l *loop) follow(now clocksync.Instant) {
 // program has to find it in its journal first, and spans alter the signals that a line of
 // the journal is about.
 func (l *loop) advance(now clocksync.Instant, in *synccore.Input) {
-	l.journal.begin(l.level.State, now, in)
+	l.journal.begin(l.level, now, in)
 	l.streamBegin(now, in)
 	l.core.Step(now, in, &l.output)
 	l.streamEnd(now, &l.output)

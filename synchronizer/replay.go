@@ -53,8 +53,18 @@ type Replayed struct {
 	// tells what its end is.
 	Complete bool
 	Why      string // see Complete
+	// NotJudged are the predicates that depend on redacted fields, whose values no
+	// journal has, by name. They are unknown and have no effect. If there are any, all
+	// others are judged, and outputs are not compared: FirstDifference is 0.
+	NotJudged []NotJudged
 	// Differences counts the other verdicts that Differ was told.
 	Differences uint64
+}
+
+// NotJudged is a predicate that a replay cannot judge.
+type NotJudged struct {
+	Predicate string // its name
+	Reason    string // which redacted field it depends on, and how
 }
 
 // Difference is a place where the verdicts of two configurations part, or meet again.
@@ -99,12 +109,12 @@ func Replay(r io.Reader, opt ReplayOptions) (*Replayed, error) {
 	if j.Level, err = opt.with(j.Level); err != nil {
 		return nil, err
 	}
-	p := &replay{
-		opt: opt, journal: j, core: synccore.New(j.Level, j.Header.Options), judgments: map[string]*judgments{},
-		result: Replayed{
-			Synchronizer: j.Level.Name, Pegasus: j.Header.Pegasus, Started: time.Unix(0, j.Header.Started),
-		},
+	p := &replay{opt: opt, journal: j, judgments: map[string]*judgments{}}
+	if j.Level, err = p.recorded(j.Level); err != nil {
+		return nil, err
 	}
+	p.core = synccore.New(j.Level, j.Header.Options)
+	p.result.Synchronizer, p.result.Pegasus, p.result.Started = j.Level.Name, j.Header.Pegasus, time.Unix(0, j.Header.Started)
 	p.began, p.since = p.result.Started, j.Header.Now
 	if opt.Changed != nil {
 		if err := p.change(); err != nil {
@@ -158,6 +168,24 @@ func (o *ReplayOptions) with(plan *plan.Level) (*plan.Level, error) {
 	return plan, nil
 }
 
+// recorded is the level without the predicates that the journal lacks values for.
+func (p *replay) recorded(level *plan.Level) (*plan.Level, error) {
+	level, list, err := level.Recorded(p.journal.Level.State)
+	for _, u := range list {
+		if !p.notJudged(u.Predicate) {
+			p.result.NotJudged = append(p.result.NotJudged, NotJudged(u))
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("replay of %q: %w", p.journal.Level.Name, err)
+	}
+	return level, nil
+}
+
+func (p *replay) notJudged(predicate string) bool {
+	return slices.ContainsFunc(p.result.NotJudged, func(n NotJudged) bool { return n.Predicate == predicate })
+}
+
 func (p *replay) run() error {
 	var rec journal.Record
 	for {
@@ -170,6 +198,9 @@ func (p *replay) run() error {
 		}
 		if rec.Input.Kind == synccore.InLevel {
 			if rec.Input.Level, err = p.opt.with(rec.Input.Level); err != nil {
+				return err
+			}
+			if rec.Input.Level, err = p.recorded(rec.Input.Level); err != nil {
 				return err
 			}
 		}
@@ -199,7 +230,7 @@ func (p *replay) step(rec *journal.Record) {
 	}
 	p.core.Step(rec.Now, &rec.Input, &p.out)
 	p.digest.Add(&p.out)
-	if !rec.Broken && p.digest.Sum() != rec.Out && p.result.FirstDifference == 0 {
+	if !rec.Broken && p.digest.Sum() != rec.Out && p.result.FirstDifference == 0 && len(p.result.NotJudged) == 0 {
 		p.result.FirstDifference = p.journal.Line()
 	}
 	at := p.at(rec.Now)
@@ -244,6 +275,9 @@ func (p *replay) change() error {
 		return err
 	}
 	if p.columns, err = columns(p.journal.Level.State, plan.State); err != nil {
+		return err
+	}
+	if plan, err = p.recorded(plan); err != nil {
 		return err
 	}
 	p.changed = synccore.New(plan, p.journal.Header.Options)
@@ -340,7 +374,7 @@ func (p *replay) compare(at time.Time) {
 		}
 	}
 	for _, s := range told {
-		if s.told[0] != s.told[1] || s.now[0] != s.now[1] {
+		if !p.notJudged(s.name) && (s.told[0] != s.told[1] || s.now[0] != s.now[1]) {
 			if s.now[0] != s.now[1] {
 				p.result.Differences++
 			}

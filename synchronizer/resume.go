@@ -76,6 +76,9 @@ func (s *Synchronizer) resume(f JournalFile, level *plan.Level) (*resumed, error
 	if j.Level, err = s.predicated(j.Level); err != nil {
 		return nil, err
 	}
+	if err := resumable(j.Level); err != nil {
+		return nil, err
+	}
 	t := &resumed{core: synccore.New(j.Level, j.Header.Options), level: j.Level, journal: j}
 	t.restamp(&j.Header.Options)
 	var rec journal.Record
@@ -92,6 +95,9 @@ func (s *Synchronizer) resume(f JournalFile, level *plan.Level) (*resumed, error
 		case synccore.InLevel:
 			if in.Level, err = s.predicated(in.Level); err != nil {
 				return nil, err
+			}
+			if err := resumable(in.Level); err != nil {
+				return nil, fmt.Errorf("line %d: %w", j.Line(), err)
 			}
 		case synccore.InRestart:
 			t.restamp(in.Restart)
@@ -127,6 +133,19 @@ func (s *Synchronizer) resume(f JournalFile, level *plan.Level) (*resumed, error
 	}
 	_, err = f.Seek(j.Good(), io.SeekStart)
 	return t, err
+}
+
+// resumable is an error if the level cannot go on from a journal, which has no values of
+// redacted fields.
+func resumable(level *plan.Level) error {
+	_, list, err := level.Recorded(level.State)
+	if err == nil && len(list) > 0 {
+		err = fmt.Errorf("predicate %s cannot be judged: %s", list[0].Predicate, list[0].Reason)
+	}
+	if err != nil {
+		return fmt.Errorf("the journal does not tell how the run stood: %w: start without --resume", err)
+	}
+	return nil
 }
 
 // runsOf is what the runs of the lives before a term have numbers below.

@@ -111,6 +111,9 @@ func describe(levels []synchronizer.Level) string {
 		if l.Work {
 			what += ", with end of the section work"
 		}
+		if len(l.Redacted) > 0 {
+			what += "; redacted: " + strings.Join(l.Redacted, ", ")
+		}
 		list[i] = fmt.Sprintf("%s (%s, %s)", l.Name, who, what)
 	}
 	return strings.Join(list, ", ")

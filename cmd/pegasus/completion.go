@@ -59,7 +59,7 @@ func completeFlags(root *cobra.Command) {
 	timelines := cobra.FixedCompletions([]string{string(clocksync.UTC), string(clocksync.SmearedUTC)}, cobra.ShellCompDirectiveNoFileComp)
 	for command, flags := range map[string]map[string]cobra.CompletionFunc{
 		"run": {
-			"listen": nothing, "tenant": nothing, "http": nothing, "timeline": timelines,
+			"listen": nothing, "tenant": nothing, "http": nothing, "http-host": nothing, "timeline": timelines,
 			"name":    completeLevels(func(l synchronizer.Level) string { return l.Name }),
 			"members": completeLevels(func(l synchronizer.Level) string { return fmt.Sprintf("%s=%d", l.Name, l.Count) }),
 		},

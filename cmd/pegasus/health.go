@@ -28,7 +28,7 @@ to its messages: if not, start it again.
 Exit codes: 0 yes, 1 no, or no answer, 2 wrong usage.`
 
 func newHealth() *cobra.Command {
-	var address string
+	var address, keyFile string
 	var timeout time.Duration
 	var live bool
 	cmd := &cobra.Command{
@@ -52,28 +52,48 @@ func newHealth() *cobra.Command {
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			return askHealth(ctx, "http://"+address+"/"+page+"?verbose", address, cmd.OutOrStdout())
+			key := ""
+			if keyFile != "" {
+				var err error
+				if key, err = readKey(keyFile); err != nil {
+					return fail(err)
+				}
+			}
+			return askHealth(ctx, "http://"+address+"/"+page+"?verbose", address, key, cmd.OutOrStdout())
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&address, "http", operatorAddress, "`HOST:PORT` that the run was given as --http")
+	addKeyFile(flags, &keyFile, "`FILE` with the key that the run was given as --http-key-file")
 	flags.BoolVar(&live, "live", false, "ask only whether it still runs")
 	flags.DurationVar(&timeout, "timeout", 2*time.Second, "`DURATION` to wait for an answer")
 	return cmd
 }
 
 // askHealth prints the answer of a page and fails unless it is good.
-func askHealth(ctx context.Context, url, address string, stdout io.Writer) error {
+func askHealth(ctx context.Context, url, address, key string, stdout io.Writer) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return fmt.Errorf("--http %s: %w", address, err)
 	}
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // No proxy of the environment.
+	if key != "" {
+		request.Header.Set("Authorization", "Bearer "+key)
+	}
+	client := http.Client{ // No proxy of the environment, and the key goes nowhere else.
+		Transport:     &http.Transport{DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	answer, err := client.Do(request)
 	if err != nil {
 		return fail(fmt.Errorf("health: no answer at %s: %w: is there a run with --http %s?", address, err, address))
 	}
 	defer answer.Body.Close() //nolint:errcheck // It was only read.
+	switch answer.StatusCode {
+	case http.StatusUnauthorized:
+		return fail(fmt.Errorf("health: %s refuses the key, or that there is none: give --http-key-file FILE as the run has it", address))
+	case http.StatusForbidden:
+		return fail(fmt.Errorf("health: %s does not answer for that host name: give its IP address, or start the run with --http-host", address))
+	}
 	if _, err := io.Copy(stdout, io.LimitReader(answer.Body, maxHealthBytes)); err != nil {
 		return fail(fmt.Errorf("health: %w", err))
 	}

@@ -38,9 +38,9 @@ type observatory struct {
 	running atomic.Pointer[session] // nil until all its synchronizers do
 }
 
-// observeAt listens at an address, which may be empty: then nothing is served.
-func observeAt(address string) (*observatory, error) {
-	if address == "" {
+// observeAt listens at the address of a guard, which may be nil: then nothing is served.
+func observeAt(g *pageGuard) (*observatory, error) {
+	if g == nil {
 		return &observatory{}, nil
 	}
 	provider, page, err := newMetrics()
@@ -48,15 +48,18 @@ func observeAt(address string) (*observatory, error) {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
 	o := &observatory{provider: provider}
-	if o.listener, err = net.Listen("tcp", address); err != nil {
-		return nil, fmt.Errorf("--http %s: %w: choose another address, or port 0 for any free one", address, err)
+	if o.listener, err = net.Listen("tcp", g.address); err != nil {
+		return nil, fmt.Errorf("--http %s: %w: choose another address, or port 0 for any free one", g.address, err)
+	}
+	if err := g.permits(o.listener.Addr()); err != nil {
+		return nil, errors.Join(err, o.listener.Close())
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", page)
 	mux.HandleFunc("GET /livez", o.health(func(r synchronizer.Readiness) bool { return r.Part == "loop" }))
 	mux.HandleFunc("GET /readyz", o.health(func(synchronizer.Readiness) bool { return true }))
 	o.server = http.Server{
-		Handler: mux, ErrorLog: log.New(io.Discard, "", 0),
+		Handler: g.wrap(mux), ErrorLog: log.New(io.Discard, "", 0),
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, WriteTimeout: answerTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: 16 << 10,
 	}

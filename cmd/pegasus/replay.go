@@ -30,6 +30,10 @@ prints where that comes to other verdicts. The members did what the recorded
 signals made them do; what they would have done otherwise nobody knows. With -v
 the events of the recorded run are printed too.
 
+A journal has no values of redacted fields. A predicate that depends on one is
+unknown here, the others are judged, and outputs are not compared: the last line
+says so, with the exit code 0.
+
 Exit codes: 0 all outputs are as recorded, 1 they are not, or a journal or the
 configuration is refused, 2 wrong usage. A journal whose end is missing is
 replayed as far as it goes, and that is told.`

@@ -45,7 +45,9 @@ The term of a synchronizer, which is later in each run, is kept in the directory
 run already.
 
 --http serves metrics for Prometheus (/metrics) and health (/livez, /readyz) at
-an address; whoever can reach it can read them.
+an address. It answers requests for IP addresses, localhost and the names of
+--http-host. With --http-key-file a request needs the key; an address that other
+machines can reach needs it.
 
 pegasus reload, or SIGHUP, reads the file again. It is followed without a restart, and
 what is different is told; or it is refused whole, and the old one stays in force.
@@ -82,7 +84,7 @@ type runFlags struct {
 	jetstream     *pflag.Flag // nil: the command has none
 	name, tenant  string
 	timeline      string
-	http          string
+	pages         pageFlags
 	members, set  []string
 	journal       string
 	journalLimit  int64
@@ -113,7 +115,7 @@ func newRun() *cobra.Command {
 	f.add(cmd, "members use the same", "record the inputs to a file a synchronizer in `DIR`, for replay",
 		"`MIB` that a journal may have; it ends there, and the run goes on", "tell every change of a verdict, firings that only set memory, and every refusal too")
 	addPredicate(cmd, &f.predicates)
-	flags.StringVar(&f.http, "http", "", "`HOST:PORT` for metrics and health, such as "+operatorAddress+" (default none)")
+	f.pages.add(flags)
 	flags.String("jetstream", "", "keep streams of the server inside this process in `DIR` (default no JetStream)")
 	f.jetstream = flags.Lookup("jetstream")
 	flags.StringVar(&f.name, "name", "", "run this `SYNCHRONIZER` alone (default all that are not thread-level)")
@@ -156,10 +158,9 @@ func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Write
 	if err := f.together(where); err != nil {
 		return err
 	}
-	if f.http != "" {
-		if _, _, err := splitAddress("http", f.http, operatorAddress); err != nil {
-			return err
-		}
+	guard, err := f.pages.guard()
+	if err != nil {
+		return err
 	}
 	cfg, levels, err := f.load(file, stderr)
 	if err != nil {
@@ -171,7 +172,7 @@ func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Write
 	if f.resume != "" && len(levels) != 1 {
 		return fmt.Errorf("--resume goes on with one synchronizer, and %s has %d to run: choose it with --name", file, len(levels))
 	}
-	operators, err := observeAt(f.http)
+	operators, err := observeAt(guard)
 	if err != nil {
 		return fail(err)
 	}

@@ -98,7 +98,7 @@ func (v Variables) Schema() scgs.Schema {
 }
 
 // decodeField reads a type: a word, {enum: [...]} or {list: T}; or {type: T} with
-// one of these as T, in which a value may stand under another key.
+// one of these as T, in which a value may stand under another key, and redact.
 func decodeField(name string, n yamlconf.Node, valueKey string) (scgs.Field, *yamlconf.Node, error) {
 	field := scgs.Field{Name: name}
 	of, ok := n.Get("type")
@@ -106,8 +106,14 @@ func decodeField(name string, n yamlconf.Node, valueKey string) (scgs.Field, *ya
 		return field, nil, decodeType(&field, n)
 	}
 	for _, item := range n.Items() {
-		if key, _ := item.Key(); key != "type" && key != valueKey {
-			return field, nil, item.Fault("unknown key %q: beside type stands %s", key, valueKey)
+		switch key, _ := item.Key(); key {
+		case "type", valueKey:
+		case "redact":
+			if err := item.Decode(&field.Redact); err != nil {
+				return field, nil, err
+			}
+		default:
+			return field, nil, item.Fault("unknown key %q: beside type stand %s and redact", key, valueKey)
 		}
 	}
 	if err := decodeType(&field, of); err != nil {

@@ -35,9 +35,10 @@ func JSONSchema() []byte {
 			"field": object{"anyOf": []any{reference("type"), reference("list"), closed(object{
 				"type":    object{"anyOf": []any{reference("type"), reference("list")}},
 				"default": object{"type": []string{"boolean", "number", "string", "array"}},
+				"redact":  redactSchema,
 			}, "type")}},
 			"variable": object{"anyOf": []any{reference("type"), closed(object{
-				"type": reference("type"), "initial": object{"type": []string{"boolean", "number", "string"}},
+				"type": reference("type"), "initial": object{"type": []string{"boolean", "number", "string"}}, "redact": redactSchema,
 			}, "type")}},
 			"param": closed(object{
 				"type": reference("type"), "default": scalar, "min": scalar, "max": scalar,
@@ -87,7 +88,10 @@ var (
 )
 
 // scalar is a single value.
-var scalar = object{"type": []string{"boolean", "number", "string"}}
+var (
+	scalar       = object{"type": []string{"boolean", "number", "string"}}
+	redactSchema = object{"type": "boolean", "description": "Show (redacted) in place of the values, and keep them out of journals.", "default": false}
+)
 
 // closed is an object that has no other properties.
 func closed(properties object, required ...string) object {

@@ -117,7 +117,7 @@ func (e *Encoder) value(p unsafe.Pointer, c *column, declared *scgs.Field) (scgs
 	why := ""
 	switch {
 	case as.Elem() == scgs.Enum:
-		why = c.notAWord(value, words)
+		why = c.notAWord(value, words, declared.Redact)
 	case value.Type() != scgs.Invalid:
 	case as.Elem() == scgs.Float:
 		why = "NaN is no number: leave the state as it was, or report a value that means unknown"
@@ -131,7 +131,8 @@ func (e *Encoder) value(p unsafe.Pointer, c *column, declared *scgs.Field) (scgs
 }
 
 // notAWord says why the value of an enum, or a list of them, is none; "" if it is one.
-func (c *column) notAWord(value scgs.Value, words []string) string {
+// The text does not show the value of a field with Redact.
+func (c *column) notAWord(value scgs.Value, words []string, redact bool) string {
 	text, known := value.Text(), c.list || c.place(value.Text(), words)
 	for i := 0; c.list && known && i < value.Len(); i++ {
 		text = value.At(i).Text()
@@ -140,7 +141,11 @@ func (c *column) notAWord(value scgs.Value, words []string) string {
 	if known {
 		return ""
 	}
-	return fmt.Sprintf("%.64q is not one of its words: use %s", text, atMost(words, ", "))
+	shown := fmt.Sprintf("%.64q", text)
+	if redact {
+		shown = scgs.Redacted
+	}
+	return fmt.Sprintf("%s is not one of its words: use %s", shown, atMost(words, ", "))
 }
 
 // atMost joins texts, of which it shows so many as one can read.

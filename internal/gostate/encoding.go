@@ -110,7 +110,7 @@ func (e *Encoding) Refit(row []scgs.Value, before, declared scgs.Schema) (refit 
 			b.row[i] = worded(row[at], f.Type)
 		}
 		if !f.Accepts(b.row[i]) {
-			return nil, nil, fmt.Errorf("agent: field %s of %v, which is %v, cannot be told: the configuration declares %v", name, l.typ, b.row[i], f)
+			return nil, nil, fmt.Errorf("agent: field %s of %v, which is %s, cannot be told: the configuration declares %v", name, l.typ, f.Show(b.row[i]), f)
 		}
 	}
 	b.provide(b.row)

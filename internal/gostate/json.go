@@ -15,7 +15,11 @@ func FillJSON(declared scgs.Schema, row []scgs.Value, object []byte) error {
 	d := json.NewDecoder(bytes.NewReader(object))
 	d.UseNumber()
 	if err := d.Decode(&values); err != nil || d.InputOffset() != int64(len(bytes.TrimRight(object, " \t\r\n"))) {
-		return fmt.Errorf("agent: a state is one JSON object, such as {\"load\": 0.5}, and not %.100q", object)
+		shown := fmt.Sprintf("%.100q", object)
+		if declared.Redacts() {
+			shown = scgs.Redacted
+		}
+		return fmt.Errorf("agent: a state is one JSON object, such as {\"load\": 0.5}, and not %s", shown)
 	}
 	for name, v := range values {
 		i := declared.Index(name)
@@ -57,6 +61,9 @@ func fromJSON(f scgs.Field, v any) (scgs.Value, error) {
 		}
 	}
 	if !f.Accepts(value) {
+		if f.Redact {
+			v = scgs.Redacted
+		}
 		return value, fmt.Errorf("%v is no value of %s", v, f)
 	}
 	return value, nil

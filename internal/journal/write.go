@@ -85,6 +85,7 @@ type (
 		Words []string  `json:"words,omitempty"`
 		// Default is with its type, since it may have none.
 		Default scgs.Value `json:"default,omitzero"`
+		Redact  bool       `json:"-"` // Programs do not declare it.
 	}
 )
 

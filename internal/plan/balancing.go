@@ -72,6 +72,11 @@ func (c *compiler) compileBalance() {
 	if c.sec.Synchronizer.Balance == nil {
 		b.Objects = c.objects(at)
 	}
+	for _, u := range c.plan.Uses {
+		if read := c.plan.Env.Redacts(u.Uses); read != "" && strings.HasPrefix(u.At, at+".") {
+			c.report(u.At, -1, "plans and orders would show values of the redacted "+read, "leave out redact, or balance by another field")
+		}
+	}
 	c.plan.Balance = b
 }
 

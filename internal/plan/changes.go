@@ -88,6 +88,9 @@ func schemaText(s scgs.Schema) string {
 	fields := make([]string, len(s))
 	for i, f := range s {
 		fields[i] = f.String()
+		if f.Redact {
+			fields[i] += " (redacted)"
+		}
 	}
 	return "{" + strings.Join(fields, ", ") + "}"
 }
@@ -110,6 +113,9 @@ func (p *Level) variables() map[string]string {
 		text := strings.TrimPrefix(v.Field.String(), v.Field.Name+": ")
 		if v.Initial != nil {
 			text += initially + *v.Initial
+		}
+		if v.Field.Redact {
+			text += ", redacted"
 		}
 		texts[v.Field.Name] = text
 	}

@@ -240,8 +240,23 @@ func (c *compiler) set(at, name, src string, r *Rule) {
 		return
 	}
 	value := c.program(at, src, func(src string) (*predicates.Expression, error) { return c.env.Value(src, memory[i]) })
+	c.receives(at, value, "memory."+name, memory[i])
 	r.Set = append(r.Set, assignment{i, value})
 }
+
+// receives reports an expression that reads a redacted field and whose value a field
+// gets that is not redacted.
+func (c *compiler) receives(at string, value *predicates.Expression, name string, f scgs.Field) {
+	if value == nil || f.Redact {
+		return
+	}
+	if read := c.plan.Env.Redacts(value.Uses()); read != "" {
+		c.report(at, -1, fmt.Sprintf("%s would show a value of the redacted %s", name, read), fmt.Sprintf("declare it redacted, too: %s: {type: %s, redact: true}", f.Name, typeText(f)))
+	}
+}
+
+// typeText is the type of a field as configuration files write it.
+func typeText(f scgs.Field) string { return strings.TrimPrefix(f.String(), f.Name+": ") }
 
 func (c *compiler) signal(at, predicate string, s *config.Signal, r *Rule) {
 	out := Send{Name: s.Name, Region: s.Region, Expires: s.Expires}
@@ -272,9 +287,9 @@ func (c *compiler) signal(at, predicate string, s *config.Signal, r *Rule) {
 			continue
 		}
 		field := value.Result()
-		field.Name = d.Key
+		field.Name, field.Redact = d.Key, c.plan.Env.Redacts(value.Uses()) != ""
 		fields = append(fields, field)
-		out.Data = append(out.Data, datum{d.Key, value})
+		out.Data = append(out.Data, datum{d.Key, value, field.Redact})
 	}
 	if err := fields.Validate(); err != nil {
 		c.report(at+".data", -1, err.Error(), "")
@@ -360,15 +375,32 @@ func (c *compiler) otherGroup(at string, t *config.Target, out *Send) {
 
 // send notes what the level below will see of a signal as from_parent.
 func (c *compiler) send(at, name string, fields scgs.Schema) {
-	for _, known := range c.plan.SignalsBelow {
+	for i, known := range c.plan.SignalsBelow {
 		if known.Name == name {
-			if known.Fields.Hash() != fields.Hash() {
+			known.Fields = redactedIn(known.Fields, fields)
+			c.plan.SignalsBelow[i] = known
+			if known.Fields.Hash() != redactedIn(fields, known.Fields).Hash() {
 				c.report(at, -1, fmt.Sprintf("signal %q is sent elsewhere with other data", name), "give one of them another name")
 			}
 			return
 		}
 	}
 	c.plan.SignalsBelow = append(c.plan.SignalsBelow, predicates.ParentSignal{Name: name, Fields: fields})
+}
+
+// redactedIn is a schema with Redact for the fields that another one of the same form
+// has it for.
+func redactedIn(fields, other scgs.Schema) scgs.Schema {
+	if !other.Redacts() {
+		return fields
+	}
+	fields = slices.Clone(fields)
+	for i := range fields {
+		if at := other.Index(fields[i].Name); at >= 0 && other[at].Redact {
+			fields[i].Redact = true
+		}
+	}
+	return fields
 }
 
 // summary compiles one expression for each field of the parent's state.
@@ -405,6 +437,7 @@ func (c *compiler) summary() {
 			c.report("summary."+field.Name, -1, fmt.Sprintf("a summary has single values, and %s is a list", field), "leave it out, and give it a default at the parent")
 		case ok:
 			t.Expr = c.program("summary."+field.Name, src, func(src string) (*predicates.Expression, error) { return c.plan.Env.Value(src, field) })
+			c.receives("summary."+field.Name, t.Expr, "the state of "+c.plan.Parent, field)
 		case t.Default.Type() != scgs.Invalid:
 		case field.Type.IsList():
 			c.report("summary", -1, fmt.Sprintf("the state of %q has a field %s, and no summary can be a list", c.plan.Parent, field), "give it a default there")

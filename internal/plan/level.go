@@ -66,7 +66,7 @@ func (p *Level) Reads() (fields uint64) {
 		fields |= u.Uses.Fields
 	}
 	for _, r := range p.Rules {
-		if r.Judge != nil {
+		if r.Judge != nil && !r.blind {
 			return math.MaxUint64
 		}
 	}
@@ -163,6 +163,7 @@ type Rule struct {
 	Text     string
 	When     *predicates.Expression // the condition; nil if there is a Judge
 	Judge    monitor.Judge          // in place of When; nil: none
+	blind    bool                   // the Judge looks at nothing
 	Detector Detector               // of its own; the zero Detector: judged on global states
 	Hold     time.Duration          // how long it must certainly have held; 0: at one instant
 	Every    bool                   // fires on every global state on which it holds
@@ -261,6 +262,8 @@ type Send struct {
 type datum struct {
 	Name  string
 	Value *predicates.Expression
+	// Redact is set if the value depends on a redacted field.
+	Redact bool
 }
 
 // Sent is a signal that the rules of a level send, by its form.
@@ -282,7 +285,7 @@ func (p *Level) Sends() []Sent {
 			s := Sent{Predicate: r.Name, Name: o.Name, Kind: o.Kind, Region: o.Region}
 			for _, d := range o.Data {
 				field := d.Value.Result()
-				field.Name = d.Name
+				field.Name, field.Redact = d.Name, d.Redact
 				s.Data = append(s.Data, field)
 			}
 			list = append(list, s)

@@ -61,6 +61,9 @@ func (c *compiler) by(key string, p *config.Predicate) {
 	case !ok || i < 0:
 		c.report(at+".by", -1, fmt.Sprintf("%q is no field of the members", p.By), "write .FIELD, with a field of state that is an enum or a bool")
 		return
+	case c.plan.State[i].Redact:
+		c.report(at+".by", -1, fmt.Sprintf("the names of the predicates would show the values of the redacted field %q", field), "group by another field, or leave out redact")
+		return
 	case p.Each != "":
 		c.report(at+".by", -1, "it is judged for each member by itself: leave out by or each", "")
 		return

@@ -74,6 +74,13 @@ func (r Replayed) fields() fields {
 		"event": "replayed", "file": r.File, "inputs": r.Inputs, "decisions": r.Decisions,
 		"same": r.FirstDifference == 0, "complete": r.Complete, "recorded_by": r.Pegasus,
 	}
+	if len(r.NotJudged) > 0 {
+		list := make([]fields, len(r.NotJudged))
+		for i, n := range r.NotJudged {
+			list[i] = fields{"predicate": n.Predicate, "reason": n.Reason}
+		}
+		o["same"], o["not_judged"] = nil, list
+	}
 	if r.FirstDifference > 0 {
 		o["line"] = r.FirstDifference
 	}

@@ -144,9 +144,16 @@ func clockTime(t time.Time) string { return t.Format("15:04:05") }
 // String is what a journal has come to.
 func (r Replayed) String() string {
 	line := fmt.Sprintf("%s: %s and %s, ", r.File, Count(r.Inputs, "input"), Count(r.Decisions, "decision"))
-	if r.FirstDifference > 0 {
+	switch {
+	case len(r.NotJudged) > 0:
+		parts := make([]string, len(r.NotJudged))
+		for i, n := range r.NotJudged {
+			parts[i] = n.Predicate + " is not judged: " + n.Reason
+		}
+		line += "not compared: " + strings.Join(parts, "; ")
+	case r.FirstDifference > 0:
 		line += fmt.Sprintf("other than recorded from line %d on", r.FirstDifference)
-	} else {
+	default:
 		line += "all as recorded"
 	}
 	if r.Compared {

@@ -59,6 +59,9 @@ func (c *Core) explain(now clocksync.Instant, predicate string) (monitor.Explana
 
 func (r *membership) condition(p *predicates.Part) monitor.Condition {
 	out := monitor.Condition{Depth: p.Depth, Text: p.Text, Low: monitor.Plain(p.Low), High: monitor.Plain(p.High), Reason: p.Reason}
+	if p.Redacted {
+		out.Low, out.High = scgs.Redacted, scgs.Redacted
+	}
 	if m := p.Split; m != nil {
 		out.True, out.False, out.Unknown = r.some(m.True), r.some(m.False), r.some(m.Unknown)
 	}

@@ -449,7 +449,7 @@ func (c *Core) unfit(k *Kept) string {
 	}
 	for i := range k.Memory {
 		if f := c.plan.Variables[i].Field; k.Memory[i].Type() != scgs.Invalid && !f.Accepts(k.Memory[i]) {
-			return fmt.Sprintf("memory.%s does not take %v", f.Name, k.Memory[i])
+			return fmt.Sprintf("memory.%s does not take %s", f.Name, f.Show(k.Memory[i]))
 		}
 	}
 	for i := range k.Members {

@@ -621,7 +621,7 @@ func (c *Core) witness(r *plan.Rule, rows [][]scgs.Value) []monitor.Part {
 		}
 		if n := len(values); len(row) > 0 {
 			values = append(values, row...)
-			row = values[n:len(values):len(values)]
+			row = fields.Hidden(values[n:len(values):len(values)])
 		}
 		witness = append(witness, monitor.Part{Name: m.name, Fields: fields, Row: row, State: p, Outside: m != c.process && r.Outside(row)})
 	}

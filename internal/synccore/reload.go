@@ -56,7 +56,7 @@ func (c *Core) keepMemory(old *plan.Level) {
 	for i, v := range c.plan.Variables {
 		c.memory[i] = v.InitialValue()
 		for j, w := range old.Variables {
-			if v.Field.String() == w.Field.String() {
+			if v.Field.String() == w.Field.String() && (v.Field.Redact || !w.Field.Redact) { // A redacted value is never shown.
 				c.memory[i] = before[j]
 			}
 		}

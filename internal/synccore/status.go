@@ -32,9 +32,7 @@ func (c *Core) status(now clocksync.Instant) monitor.Status {
 	for i := range c.plan.Params {
 		s.Params = append(s.Params, c.plan.ParamStatus(i))
 	}
-	for i, v := range c.plan.Variables {
-		s.Memory = append(s.Memory, monitor.Named{Name: v.Field.Name, Value: monitor.Plain(c.memory[i])})
-	}
+	s.Memory = monitor.NewValues(c.plan.Memory(), c.memory)
 	return s
 }
 

@@ -345,15 +345,21 @@ func (c *coder) schema(s *scgs.Schema) {
 // part of the format, as is the mark of lists.
 const hasDefault = 1 << 6
 
+// isRedacted marks the type of a field with Redact. It is part of the format.
+const isRedacted = 1 << 5
+
 func (c *coder) field(f *scgs.Field) {
 	c.text("name", &f.Name, scgs.MaxNameBytes)
 	kind := uint8(f.Type)
 	if f.Default.Type() != scgs.Invalid {
 		kind |= hasDefault
 	}
+	if f.Redact {
+		kind |= isRedacted
+	}
 	c.small("type", &kind, uint8(scgs.Bool), math.MaxUint8)
 	if !c.writing {
-		f.Type = scgs.Type(kind &^ hasDefault)
+		f.Type, f.Redact = scgs.Type(kind&^(hasDefault|isRedacted)), kind&isRedacted != 0
 	}
 	list(c, "words", &f.Words, scgs.MaxFields, 1, func(w *string) { c.text("word", w, scgs.MaxNameBytes) })
 	switch {

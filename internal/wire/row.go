@@ -64,6 +64,9 @@ func fault(f *scgs.Field, v scgs.Value) string {
 		}
 	case scgs.Enum:
 		if !slices.Contains(f.Words, v.Text()) {
+			if f.Redact {
+				return scgs.Redacted + " is not one of its words"
+			}
 			return strconv.Quote(v.Text()) + " is not one of its words"
 		}
 	case scgs.Invalid, scgs.Bool, scgs.Int, scgs.Duration:
