@@ -42,6 +42,9 @@ type loopNode struct {
 	roster []Peer
 	hears  clocksync.Instant // of roster
 	waits  bool              // withdrawn, and stays as a member without rows
+	// returns is when a member that is withdrawn takes rows again; 0: never.
+	returns clocksync.Instant
+	back    bool
 
 	fault          string
 	faultAt, iters int
@@ -178,6 +181,9 @@ func (w *loopWorld) strike(n *loopNode) {
 			n.loop.SetDone(n.pos, 0)
 		}
 		n.loop.GiveBack()
+		if w.IntN(2) == 0 {
+			n.waits, n.returns = true, w.now.Add(time.Duration(w.IntN(60))*time.Millisecond)
+		}
 	case "leave":
 		n.loop.Leave("")
 	}
@@ -202,6 +208,9 @@ func (w *loopWorld) program(n *loopNode, home bool) {
 		list, closed := n.loop.Assigned()
 		switch {
 		case n.pos < total(list) && !n.loop.self.gives:
+			if w.seen["return"] > 0 && n.back {
+				w.seen["rows after a return"]++
+			}
 			if n.place = max(n.place, atFirst); w.Float64() < n.speed {
 				n.rows = append(n.rows, rowAt(list, n.pos))
 				n.pos++
@@ -331,6 +340,14 @@ func (w *loopWorld) live() {
 			if n.dead || n.frozen > w.now {
 				continue
 			}
+			if n.returns > 0 && n.returns <= w.now {
+				if n.returns = 0; w.IntN(3) > 0 {
+					n.fault, n.faultAt = "withdraw", w.IntN(atEnd) // Once more.
+				}
+				n.back = true
+				n.loop.TakeBack()
+				w.seen["return"]++
+			}
 			w.program(n, i == 0)
 			if w.after != nil {
 				w.after(n)
@@ -425,6 +442,9 @@ func TestLoops(t *testing.T) {
 		for what, n := range w.seen {
 			seen[what] += n
 		}
+	}
+	if seen["rows after a return"] == 0 {
+		t.Error("no member has got rows after its return")
 	}
 	for _, fault := range []string{"kill", "stop", "cut", "withdraw", "leave"} {
 		for at := range atEnd {
