@@ -482,7 +482,7 @@ func (l *Loop) SetDone(rows int, speed float64) {
 // [Loop.TakeBack]. The home keeps its rows.
 func (l *Loop) GiveBack() {
 	if l.back = false; !l.opts.Home && !l.ended && !l.self.gives {
-		l.self.gives, l.self.closed = true, true
+		l.self.gives, l.self.closed, l.self.spans = true, true, first(l.self.spans, l.self.done)
 		l.report()
 		l.gave = l.home.version
 	}
@@ -707,7 +707,10 @@ func (l *Loop) takeOrder(from Peer, f *LoopFrame) {
 		}
 	case f.Number > 0 && !l.open && f.Number >= l.number: // Greater: the home has not waited for it meanwhile.
 		l.number, l.open, l.carry = f.Number, true, f.Value
-		l.self = seat{line: l.self.line, speed: l.self.speed, gives: l.self.gives, spans: f.Spans, closed: f.Close || l.self.gives}
+		l.self = seat{line: l.self.line, speed: l.self.speed, gives: l.self.gives, spans: f.Spans, closed: f.Close}
+		if l.self.gives {
+			l.self.spans, l.self.closed = nil, true
+		}
 		l.home.changed()
 	case f.Number == l.number && l.open && !l.self.closed && partition.Total(f.Spans) >= partition.Total(l.self.spans):
 		l.self.spans, l.self.closed = f.Spans, f.Close

@@ -36,10 +36,16 @@ func (m *Member) takeWithdraw(in *Input) {
 // takesNone reports whether this member asks for no work, and is sent none.
 func (m *Member) takesNone() bool { return m.drains || m.withdrawn }
 
-// settleWithdrawal begins to give away what is here, or ends it. A member that is withdrawn works on while none of its
-// neighbours takes work.
+// settleWithdrawal begins to give away what is here, or ends it. A member that is withdrawn, or drains, works on while
+// none of its neighbours takes work. One that drains gives nevertheless while it knows none.
 func (m *Member) settleWithdrawal(out *Output) {
-	gives := m.drains || m.withdrawn && slices.ContainsFunc(m.peers, func(p peer) bool { return p.place >= 0 && p.number > 0 && !p.away })
+	known, takes := false, false
+	for i := range m.peers {
+		if p := &m.peers[i]; p.place >= 0 && p.number > 0 {
+			known, takes = true, takes || !p.away
+		}
+	}
+	gives := m.takesNone() && takes || m.drains && !known
 	began := gives && !m.gives
 	m.gives = gives
 	m.markAway(m.holder, gives && !m.drains)
@@ -240,24 +246,16 @@ func (m *Member) countStaying() (n int) {
 	return n
 }
 
-// Staying lists them, at most so many, in the order of their IDs.
-func (m *Member) Staying(most int) []string {
-	var list []string
+// staying lists them, at most so many, in the order of their IDs.
+func (m *Member) staying(most int) []string {
+	list := []string{}
 	for id, o := range m.objects {
-		if m.withdrawn && o.stays {
+		if o.stays {
 			list = append(list, id)
 		}
 	}
 	slices.SortFunc(list, strings.Compare)
 	return list[:min(len(list), most)]
-}
-
-// WithdrawnFor is for how long this member has been withdrawn at an instant; 0: it is not.
-func (m *Member) WithdrawnFor(now clocksync.Instant) time.Duration {
-	if !m.withdrawn {
-		return 0
-	}
-	return now.Sub(m.since)
 }
 
 // Hysteresis decides when a member is withdrawn and when it comes back, from conditions that hold or do not. The zero
