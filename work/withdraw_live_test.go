@@ -279,3 +279,115 @@ func TestLiveWithdrawReload(t *testing.T) {
 		t.Errorf("a was withdrawn %d times", n)
 	}
 }
+
+// TestLiveWithdrawLoop: a member that is withdrawn stays in a loop without rows, and its body sees no iteration
+// meanwhile. It gets rows once it is back. Each row is done once in each iteration.
+func TestLiveWithdrawLoop(t *testing.T) {
+	t.Parallel()
+	g := newLive(t, liveWithdraw, 2)
+	members, list := g.owners(func(string) []work.Option { return nil }, "a", "b")
+	const rows = 40
+	type counts [2]int
+	add := func(x, y counts) counts { return counts{x[0] + y[0], x[1] + y[1]} }
+	body := func(i int, l *work.ElasticLoop, decide func(number int, by counts) (goesOn bool)) error {
+		for it, err := range l.Iterations(limited(t)) {
+			if err != nil {
+				return err
+			}
+			var own counts
+			for range it.Mine() {
+				own[i]++
+			}
+			by, err := work.Reduce(limited(t), it, own, add)
+			if err != nil {
+				return err
+			}
+			if by[0]+by[1] != rows {
+				return fmt.Errorf("iteration %d has done %v rows", it.Number, by)
+			}
+			if !decide(it.Number, by) {
+				break
+			}
+		}
+		return nil
+	}
+	var seen []int // iterations of b
+	other := make(chan error, 1)
+	go func() {
+		l := work.Loop(list[1], "rows", rows, nil)
+		other <- body(1, l, func(number int, _ counts) bool {
+			seen = append(seen, number)
+			return true
+		})
+	}()
+	stage, without, last := 0, 0, 0
+	err := body(0, work.Loop(list[0], "rows", rows, nil, work.Home()), func(number int, by counts) bool {
+		last = number
+		switch {
+		case stage == 0 && by[1] > 0:
+			stage = 1
+			if err := members[1].Set(owned{true}); err != nil {
+				t.Error(err)
+			}
+		case stage == 1 && by[1] == 0:
+			if without++; without == 3 {
+				stage = 2
+				if err := members[1].Set(owned{false}); err != nil {
+					t.Error(err)
+				}
+			}
+		case stage == 2 && by[1] > 0:
+			stage = 3
+		}
+		return stage < 3
+	})
+	if err := errors.Join(err, <-other); err != nil {
+		t.Fatal(err)
+	}
+	if stage != 3 || len(seen) > last-2 {
+		t.Errorf("stage %d; b has seen %d of %d iterations", stage, len(seen), last)
+	}
+	if s := list[1].Stats(); s.Withdrawals != 1 || s.Withdrawn {
+		t.Errorf("b has %+v", s)
+	}
+}
+
+// TestLiveBusyFromTheStart: a member that is withdrawn when a loop begins has no part in it, and the loop does not wait
+// for it; its body ends with the loop.
+func TestLiveBusyFromTheStart(t *testing.T) {
+	t.Parallel()
+	g := newLive(t, liveWithdraw, 2)
+	members, list := g.owners(func(string) []work.Option { return nil }, "a", "b")
+	leave(t, members[1], list[1], true)
+	other := make(chan error, 1)
+	go func() {
+		for it, err := range work.Loop(list[1], "rows", 9, nil).Iterations(limited(t)) {
+			if err == nil {
+				err = fmt.Errorf("b has iteration %d", it.Number)
+			}
+			other <- err
+			return
+		}
+		other <- nil
+	}()
+	number := 0
+	for it, err := range work.Loop(list[0], "rows", 9, nil, work.Home()).Iterations(limited(t)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for range it.Mine() {
+			n++
+		}
+		all, err := work.Reduce(limited(t), it, n, func(a, b int) int { return a + b })
+		if err != nil || all != 9 || n != 9 {
+			t.Fatalf("iteration %d: %d of %d rows: %v", it.Number, n, all, err)
+		}
+		if number = it.Number; number == 5 {
+			break
+		}
+	}
+	if err := <-other; err != nil || number != 5 {
+		t.Errorf("after iteration %d: %v", number, err)
+	}
+}
