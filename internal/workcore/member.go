@@ -783,7 +783,7 @@ func (m *Member) startTasks(out *Output) {
 			active++
 		}
 	}
-	for i := 0; active < m.opts.Slots && !(m.drains && m.gives) && i < m.opts.Slots+MaxPassive; i++ {
+	for i := 0; active < m.opts.Slots && i < m.opts.Slots+MaxPassive; i++ {
 		if i < len(m.slots) && m.slots[i].taken {
 			continue
 		}

@@ -282,9 +282,10 @@ func (s *Store) rouse(o *open) {
 	if free && s.away[l.at] {
 		l.at = ""
 	}
+	mayWait := !free || !s.away[s.self] // Else it is sent away.
 	switch {
 	case o.fate != Kept || o.needs > 0 || l.holder != "" || l.place >= 0 || len(o.box.inbox) == 0 || slices.Contains(s.staying, o):
-	case !(free && s.away[s.self]) && (l.at == "" || l.at == s.self) && len(o.task.Object.At) == 0:
+	case mayWait && (l.at == "" || l.at == s.self) && len(o.task.Object.At) == 0:
 		s.queue(o)
 	case !slices.Contains(s.pushes, o):
 		s.pushes = append(s.pushes, o)

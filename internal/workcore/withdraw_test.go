@@ -63,9 +63,16 @@ func TestHysteresis(t *testing.T) {
 	}{
 		"at once":   {0, []step{{1 * s, false, false, false, -1}, {2 * s, true, false, true, -1}, {3 * s, false, false, true, -1}, {4 * s, false, true, false, -1}}},
 		"both hold": {0, []step{{1 * s, true, true, true, -1}, {2 * s, true, true, true, -1}, {3 * s, false, true, false, -1}}},
-		"an interruption counts anew": {5 * s, []step{
-			{1 * s, true, false, false, 6 * s}, {5 * s, false, false, false, -1}, {6 * s, true, false, false, 11 * s}, {10999 * time.Millisecond, true, false, false, 11 * s}, {11 * s, true, false, true, -1},
-			{12 * s, false, true, true, 17 * s}, {14 * s, true, true, true, -1}, {15 * s, false, true, true, 20 * s}, {20 * s, false, true, false, -1},
+		"an interruption begins the time again": {5 * s, []step{
+			{1 * s, true, false, false, 6 * s},
+			{5 * s, false, false, false, -1},
+			{6 * s, true, false, false, 11 * s},
+			{10999 * time.Millisecond, true, false, false, 11 * s},
+			{11 * s, true, false, true, -1},
+			{12 * s, false, true, true, 17 * s},
+			{14 * s, true, true, true, -1},
+			{15 * s, false, true, true, 20 * s},
+			{20 * s, false, true, false, -1},
 		}},
 	} {
 		var h Hysteresis
