@@ -515,6 +515,24 @@ func TestLoopMutants(t *testing.T) {
 		"a member that has left is waited for": func(w *loopWorld) {
 			w.arrive = func(_ *loopNode, _ Peer, f *LoopFrame) { f.Out = false }
 		},
+		"a member takes rows again before its home knows that it gave them back": func(w *loopWorld) {
+			w.after = func(n *loopNode) {
+				if n.loop.back {
+					n.loop.gave = 0
+					n.loop.TakeBack()
+				}
+			}
+		},
+		"a member that takes rows again keeps those that it gave back": func(w *loopWorld) {
+			spans := map[*loopNode][]Span{}
+			w.after = func(n *loopNode) {
+				if n.loop.self.gives && n.loop.self.closed && spans[n] != nil && n.loop.open {
+					n.loop.self.spans = spans[n]
+				} else if !n.loop.self.gives {
+					spans[n] = n.loop.self.spans
+				}
+			}
+		},
 		"a member gets no more once it has done its rows": func(w *loopWorld) {
 			w.arrive = func(n *loopNode, _ Peer, f *LoopFrame) {
 				if f.Home && n.loop.open && n.place == atRest && f.Number == n.loop.number && !f.Has {

@@ -320,7 +320,7 @@ func (m *Member) takeEnd(in *Input, out *Output) {
 
 // takeDrain has this member give up everything, for good.
 func (m *Member) takeDrain() {
-	m.drains = true
+	m.drains, m.told = true, clocksync.MinInstant // The others hear of it at once.
 	m.accounts.each(func(_ string, s *Store) { s.leaves = true })
 }
 
