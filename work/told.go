@@ -122,12 +122,10 @@ type Stats struct {
 	Moved   uint64 // tasks and parts of bags that came here from other members
 	Given   uint64 // how often a task that this member has put came to another one
 	Redone  uint64 // tasks of this member that another one was running, or may have begun, when it was lost
-	// Withdrawn says that this member takes no work now (withdraw: in the configuration), Stay how many objects stay at it
-	// nevertheless: those that ran here last and are pinned or bound to members. Withdrawals counts how often it was
-	// withdrawn.
+	// Withdrawn says that this member takes no work now, by the key withdraw of the configuration.
 	Withdrawn   bool
-	Stay        int
-	Withdrawals uint64
+	Stay        int    // objects that stay here nevertheless: they ran here last, and are pinned or bound to members
+	Withdrawals uint64 // how often this member was withdrawn
 	// Local, Directed and Undirected count messages to objects by what they cost: those to objects that this member has
 	// created, which cost no message of NATS; posts to the member that has created the object; and questions to all members
 	// which of them has.

@@ -36,7 +36,7 @@ type Work struct {
 	// Strategy is what a member asks for and what it gives.
 	Strategy local.Config `yaml:"strategy"`
 	// Withdraw says when a member takes no work; without a condition it always does.
-	Withdraw Withdraw `yaml:"withdraw" json:",omitzero"`
+	Withdraw Withdraw `yaml:"withdraw"`
 	// End is the condition on the global state by which a phase is over; empty: DefaultEnd. That all
 	// members are in that phase, and it was not over, is a part of it that no text replaces.
 	End string `yaml:"end"`

@@ -26,6 +26,9 @@ func TestWithdraw(t *testing.T) {
 	if got := schemaOf(plans[0].State); !strings.Contains(got, "work.share: float = 1") || strings.Contains(got, "work.queued") {
 		t.Errorf("the state is %s", got)
 	}
+	for _, w := range plans[0].Warnings {
+		t.Errorf("a warning of fields that the rule reads: %v", w)
+	}
 	shown, err := configfile.Show("t.yaml", withdrawing(`{when: .load > 2}`))
 	if err != nil || strings.Count(string(shown), "withdraw:") != 1 || !strings.Contains(string(shown), "for: 0s") {
 		t.Errorf("shown, %v:\n%s", err, shown)

@@ -78,9 +78,12 @@ func (c *compiler) withdraw(at string, w *config.Withdraw) {
 		if e.text == "" {
 			continue
 		}
-		if _, err := predicates.NewLocal(env, e.text); err != nil {
+		some, _, err := env.Each(e.text)
+		if err != nil {
 			c.refuse(at+e.key, e.text, err)
+			continue
 		}
+		c.plan.Uses = append(c.plan.Uses, Use{at + e.key, e.text, some.Uses()})
 	}
 	if w.When == "" && *w != (config.Withdraw{}) {
 		c.report(at, -1, "the condition when is missing: members withdraw while it holds", "write when: CONDITION, such as .work.share < 0.2, or leave withdraw out")

@@ -136,6 +136,9 @@ func (m *Member) takeAccount(in *Input) {
 	}
 	in.Account.leaves, in.Account.away = m.drains, m.away
 	m.accounts.adopt(in.ID, in.Account)
+	if m.away[m.holder] {
+		in.Account.placeAgain(m.holder)
+	}
 }
 
 // disown forgets an account that was taken over.
