@@ -40,7 +40,7 @@ func (m *Member) takesNone() bool { return m.drains || m.withdrawn }
 // none of its neighbours takes work. One that drains gives nevertheless while it knows none.
 func (m *Member) settleWithdrawal(out *Output) {
 	known, takes := false, false
-	for i := range m.peers {
+	for i := 0; i < len(m.peers) && m.takesNone(); i++ {
 		if p := &m.peers[i]; p.place >= 0 && p.number > 0 {
 			known, takes = true, takes || !p.away
 		}
