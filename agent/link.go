@@ -252,6 +252,16 @@ func (c workConn) Subscribe(subject string, handle func(subject string, data []b
 // Publish implements [link.Conn].
 func (c workConn) Publish(subject string, data []byte) error { return c.Bus.Publish(subject, data) }
 
+// State implements [link.Link].
+func (k linkOf) State(row []scgs.Value) (declared scgs.Schema, values []scgs.Value, ok bool) {
+	k.m.mu.Lock()
+	defer k.m.mu.Unlock()
+	return k.m.core.Newest(row)
+}
+
+// Host implements [link.Link].
+func (k linkOf) Host() string { return k.m.cfg.Host }
+
 // Watch implements [link.Link].
 func (k linkOf) Watch(w link.Watcher) (stop func(), err error) {
 	if w.Roster == nil || w.Section == nil || w.Closed == nil {
@@ -291,6 +301,8 @@ type watching struct {
 	watcher link.Watcher
 	wake    chan struct{} // capacity 1: there is news
 	news    []linkNews    // guarded by the lock of the member
+	state   bool          // the state has changed since it was told
+	told    uint64        // the number of the transition that state is about
 	over    chan struct{} // closed by stop
 	ended   chan struct{} // closed when no call comes any more
 }
@@ -305,6 +317,19 @@ func (x *watching) add(n linkNews) {
 	}
 	x.news = append(x.news, n)
 	notify(x.wake)
+}
+
+// addState has the watcher told that the state has changed, if the number of its newest transition is another one and
+// the section has conditions on it. The lock is held.
+func (x *watching) addState(newest uint64) {
+	if s := x.m.link.section; x.watcher.State == nil || s == nil || s.Withdraw.When == "" || newest == x.told {
+		return
+	}
+	x.told = newest
+	if !x.state {
+		x.state = true
+		notify(x.wake)
+	}
 }
 
 // shorten leaves of the calls that wait the last section, and two rosters: one with the peers that
@@ -345,9 +370,14 @@ func (x *watching) run() {
 		}
 		for {
 			x.m.mu.Lock()
-			if len(x.news) == 0 {
+			if changed := x.state; len(x.news) == 0 {
+				x.state = false
 				x.m.mu.Unlock()
-				break
+				if !changed {
+					break
+				}
+				x.watcher.State()
+				continue
 			}
 			n := x.news[0]
 			x.news = slices.Delete(x.news, 0, 1)

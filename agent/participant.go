@@ -50,6 +50,9 @@ func (p *participant) step(now clocksync.Instant, in *agentcore.Input, out *agen
 // await takes note of when the machine is due. The lock is held.
 func (p *participant) await(due agentcore.Due) {
 	p.due = due
+	if p.owner != nil && p.owner.link.watcher != nil {
+		p.owner.link.watcher.addState(p.core.Sequence())
+	}
 	p.pace.due(due.Wake)
 }
 

@@ -118,6 +118,10 @@ func (l *fakeLink) Now() clocksync.Instant        { return clocksync.Instant(tim
 func (l *fakeLink) Log() *slog.Logger             { return slog.New(slog.DiscardHandler) }
 func (l *fakeLink) Group() (tenant, group string) { return "default", "g" }
 
+func (l *fakeLink) Host() string { return "h" }
+
+func (l *fakeLink) State(row []scgs.Value) (scgs.Schema, []scgs.Value, bool) { return nil, row, false }
+
 func (l *fakeLink) Watch(w link.Watcher) (func(), error) {
 	l.g.mu.Lock()
 	defer l.g.mu.Unlock()

@@ -31,7 +31,8 @@ type ElasticLoop struct {
 
 	machine   *workcore.Loop // nil before Iterations; guarded by the lock of the space, as is:
 	computing bool           // the body runs rows
-	gives     bool           // this member is withdrawn
+	gives     bool           // this member drains
+	pauses    bool           // this member takes no work, and takes part again once it does
 }
 
 // LoopOption says more of a loop.
@@ -151,6 +152,9 @@ func (l *ElasticLoop) begin() error {
 	}
 	s.loops[l.name] = l
 	l.gives = s.drains && !l.home
+	if l.pauses = s.rule.state.Away && !l.home; l.gives || l.pauses {
+		machine.GiveBack()
+	}
 	machine.TakeRoster(s.peers())
 	s.loopChanged()
 	return nil
@@ -314,7 +318,7 @@ func (it *Iteration) interrupted() bool {
 	s := it.loop.space
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.err != nil || it.loop.gives || it.loop.over() != nil
+	return s.err != nil || it.loop.gives || it.loop.pauses || it.loop.over() != nil
 }
 
 // take waits for rows that are not done, and reads them if they are new here.
@@ -376,22 +380,22 @@ func (it *Iteration) assigned() (part workcore.Span, more bool, err error) {
 		}
 		return workcore.Span{}, false
 	}
-	if _, has := rest(); !has || l.gives {
+	if _, has := rest(); !has || l.gives || l.pauses {
 		l.machine.SetDone(it.pos, speed)
-		if l.gives {
+		if l.gives || l.pauses {
 			l.machine.GiveBack()
 		}
 		s.loopChanged()
 	}
+	given := func() bool { _, closed := l.machine.Assigned(); return closed }
 	err = l.wait(it.ctx, func() bool {
-		_, closed := l.machine.Assigned()
 		_, has := rest()
-		return has || closed || l.gives
+		return has || given() || l.gives || l.pauses
 	})
 	if err == nil {
 		err = l.over()
 	}
-	if err != nil || l.gives {
+	if err != nil || l.gives || l.pauses {
 		return part, false, err
 	}
 	part, l.computing = rest()
@@ -558,9 +562,8 @@ func (s *Space) peers() []workcore.Peer {
 func (s *Space) loopChanged() {
 	s.sendLoops()
 	for _, l := range s.loops {
-		if _, ended := l.machine.Ended(); ended || l.gives || s.err != nil {
-			l.due.Store(true)
-		}
+		_, ended := l.machine.Ended()
+		l.due.Store(ended || l.gives || l.pauses || s.err != nil)
 	}
 	s.release()
 	if s.err == nil {
@@ -611,14 +614,18 @@ func (s *Space) takeLoopRoster() {
 	s.loopChanged()
 }
 
-// withdrawLoops has this member give back its rows of loops. The lock is held.
+// withdrawLoops has this member give back its rows of loops while it drains or takes no work, and take rows again after
+// that. The lock is held.
 func (s *Space) withdrawLoops() {
 	for _, l := range s.loops {
-		if l.gives = !l.home; l.gives && !l.computing { // Else Mine tells which rows are done.
+		l.gives, l.pauses = s.drains && !l.home, s.rule.state.Away && !l.home
+		switch {
+		case !l.gives && !l.pauses:
+			l.machine.TakeBack()
+		case !l.computing: // Else Mine tells which rows are done.
 			l.machine.GiveBack()
 		}
 	}
-	s.drains = true
 	s.loopChanged()
 }
 

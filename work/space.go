@@ -80,6 +80,7 @@ type Space struct {
 	loops     map[string]*ElasticLoop // of this phase, by name
 	loopWake  clocksync.Instant       // when loops have something to send
 	drains    bool                    // Drain was called
+	rule      withdrawRule
 }
 
 const (
@@ -98,6 +99,7 @@ type mail struct {
 	mu      sync.Mutex
 	rosters []link.Roster // new ones, in their order; maxRosters at most
 	section *config.Work  // nil: no new one
+	state   bool          // the state of the member has changed
 	gone    bool          // there is no section any more
 	closed  bool          // the member is
 }
@@ -168,7 +170,7 @@ func (s *Space) begin(ctx context.Context) (err error) { //nolint:contextcheck /
 		}
 		return errors.Join(fmt.Errorf("work: open the space as %q: %w", self.Name, err), s.conn.Close())
 	}
-	if s.stopWatch, err = s.link.Watch(link.Watcher{Roster: s.hearRoster, Section: s.hearSection, Closed: s.hearClosed}); err != nil {
+	if s.stopWatch, err = s.link.Watch(link.Watcher{Roster: s.hearRoster, Section: s.hearSection, State: s.hearState, Closed: s.hearClosed}); err != nil {
 		s.stopWatch = func() {}
 		return fail(err)
 	}
@@ -206,6 +208,7 @@ func (s *Space) begin(ctx context.Context) (err error) { //nolint:contextcheck /
 		slots = runtime.GOMAXPROCS(0)
 	}
 	s.runs = make([]*run, slots)
+	s.rule.renew()
 	s.machine = workcore.NewMember(workcore.Options{
 		Self: workcore.Peer(self), Phase: s.phase, Slots: slots, Strategy: strategy, Topology: local.Topology(s.section.Topology),
 		Limits: workcore.Limits{Retry: s.section.Retry, Losses: s.section.Losses, Open: s.section.Open, Batch: s.section.Objects.Save.Tasks}, Account: own, Stay: s.section.Objects.Stay, Central: s.section.Strategy.Central(),
@@ -308,6 +311,13 @@ func (s *Space) hearSection(w *config.Work) {
 	s.look()
 }
 
+func (s *Space) hearState() {
+	s.mail.mu.Lock()
+	s.mail.state = true
+	s.mail.mu.Unlock()
+	s.look()
+}
+
 func (s *Space) hearClosed() {
 	s.mail.mu.Lock()
 	s.mail.closed = true
@@ -344,6 +354,7 @@ func (s *Space) loop(ctx context.Context) {
 		if now >= s.wake {
 			_ = s.step(&workcore.Input{Kind: workcore.InTick}) // A tick is never refused.
 		}
+		s.judgeWithdraw(now)
 		s.askAgain(now)
 		if now >= s.loopWake {
 			s.sendLoops()
@@ -353,7 +364,7 @@ func (s *Space) loop(ctx context.Context) {
 			s.saveBags()
 		}
 		s.tell(now)
-		next := min(s.wake, s.loopWake, s.nextEstimate(), now.Add(time.Hour))
+		next := min(s.wake, s.loopWake, s.rule.wake, s.nextEstimate(), now.Add(time.Hour))
 		for _, f := range s.fetches {
 			next = min(next, f.Wake())
 		}
@@ -370,7 +381,8 @@ func (s *Space) takeMail() {
 	m := &s.mail
 	m.mu.Lock()
 	rosters, section, gone, closed := m.rosters, m.section, m.gone, m.closed
-	m.rosters, m.section = nil, nil
+	s.rule.due = s.rule.due || m.state
+	m.rosters, m.section, m.state = nil, nil, false
 	m.mu.Unlock()
 	if closed {
 		s.finish(ErrClosed)
@@ -395,6 +407,9 @@ func (s *Space) takeMail() {
 func (s *Space) takeSection(w *config.Work) {
 	before := s.section
 	s.section.Lost, s.section.Stuck = w.Lost, w.Stuck
+	if s.section.Withdraw = w.Withdraw; before.Withdraw != w.Withdraw {
+		s.rule.renew()
+	}
 	if before.Store != w.Store || before.Log != w.Log || before.Objects != w.Objects || before.Slots != w.Slots || before.Strategy != w.Strategy || before.Topology != w.Topology || before.Retry != w.Retry || before.Losses != w.Losses || before.Open != w.Open || before.Order != w.Order {
 		s.log.Warn("the section work has changed: store, log, objects, slots, strategy, topology, retry, losses, open and order count from the next Open on")
 	}
@@ -625,7 +640,8 @@ func (s *Space) finish(err error) {
 }
 
 // Drain has this member give up all work: it takes no more tasks, bags that run here are saved and
-// what is left of them goes to other members, and tasks that cannot be split run to their end. It
+// what is left of them goes to other members, and tasks that cannot be split run to their end. While all of its
+// neighbours drain too, or are withdrawn, it works on. It
 // returns once nothing is here and no task is open that this member has put. Nothing is done twice. The
 // space stays open, and runs nothing any more. A program calls it at SIGTERM, before [Space.Close].
 func (s *Space) Drain(ctx context.Context) error {
@@ -637,6 +653,7 @@ func (s *Space) Drain(ctx context.Context) error {
 	if err := s.step(&workcore.Input{Kind: workcore.InDrain}); err != nil {
 		return err
 	}
+	s.drains = true
 	s.withdrawLoops()
 	if err := s.wait(ctx, &waiter{settles: true, ready: func() bool { return s.out.Told.Drained && !s.inLoop() }}); err != nil {
 		t := s.out.Told

@@ -122,6 +122,10 @@ type Stats struct {
 	Moved   uint64 // tasks and parts of bags that came here from other members
 	Given   uint64 // how often a task that this member has put came to another one
 	Redone  uint64 // tasks of this member that another one was running, or may have begun, when it was lost
+	// Withdrawn says that this member takes no work now, by the key withdraw of the configuration.
+	Withdrawn   bool
+	Stay        int    // objects that stay here nevertheless: they ran here last, and are pinned or bound to members
+	Withdrawals uint64 // how often this member was withdrawn
 	// Local, Directed and Undirected count messages to objects by what they cost: those to objects that this member has
 	// created, which cost no message of NATS; posts to the member that has created the object; and questions to all members
 	// which of them has.
@@ -143,7 +147,7 @@ func (s *Space) Stats() Stats {
 	defer s.mu.Unlock()
 	t, mail := &s.out.Told, s.machine.Mail()
 	ordered, refused := s.machine.Ordered()
-	return Stats{Ordered: ordered, Refused: refused, Phase: s.phase, Queued: t.Queued, Running: t.Running, Open: t.Open, Stuck: s.stuck, Tasks: s.machine.Counts().Put, Moved: t.Moved, Given: t.Given, Redone: t.Redone, Local: mail.Local, Directed: mail.Directed, Undirected: mail.Undirected, Dropped: dropped, Bad: s.bad}
+	return Stats{Ordered: ordered, Refused: refused, Phase: s.phase, Queued: t.Queued, Running: t.Running, Open: t.Open, Stuck: s.stuck, Tasks: s.machine.Counts().Put, Moved: t.Moved, Given: t.Given, Redone: t.Redone, Withdrawn: t.Withdrawn, Stay: t.Stay, Withdrawals: t.Withdrawals, Local: mail.Local, Directed: mail.Directed, Undirected: mail.Undirected, Dropped: dropped, Bad: s.bad}
 }
 
 // reportPause is the least time between two answers to those who ask how the space stands here. More
@@ -159,7 +163,7 @@ func (s *Space) asked(string, []byte) {
 		return
 	}
 	s.reported = now
-	r := s.machine.Report()
+	r := s.machine.Report(now)
 	if s.logs != nil {
 		s.logs.report(r.Log)
 	}

@@ -62,6 +62,8 @@ type Neighbour struct {
 	Offers int
 	// Silent says that nothing was heard of it yet, so it may not be there: it is not asked.
 	Silent bool
+	// Away says that it takes no work: it is withdrawn, or drains. It is asked, and offered nothing.
+	Away bool
 	// Pending says that a demand to it is open: no answer has arrived, or what it
 	// gave is still under way. The member gives up waiting after a time, and then
 	// counts the demand as refused.
@@ -97,7 +99,7 @@ func (n *Neighbour) MayAsk(now clocksync.Instant, again, longest time.Duration) 
 // mayOffer is MayAsk for an offer: no load that the neighbour tells shortens the wait.
 func (n *Neighbour) mayOffer(now clocksync.Instant, again, longest time.Duration) (may bool, from clocksync.Instant) {
 	switch {
-	case n.Pending || n.Silent:
+	case n.Pending || n.Silent || n.Away:
 		return false, clocksync.MaxInstant
 	case n.Refusals <= 0:
 		return true, now

@@ -224,6 +224,17 @@ func (c *Core) Crowded() uint64 { return c.crowded }
 // give evidence.
 func (c *Core) Start() (clocksync.Stamp, bool) { return c.start, c.open }
 
+// Sequence is the number of the newest transition: it is another one once a state has begun or ended.
+func (c *Core) Sequence() uint64 { return c.seq }
+
+// Newest returns the state that holds, with the memory of row, and how it is declared; false: none holds.
+func (c *Core) Newest(row []scgs.Value) (declared scgs.Schema, _ []scgs.Value, ok bool) {
+	if !c.open || c.ring.next == c.ring.first {
+		return nil, row, false
+	}
+	return c.ring.schema, c.ring.newest(row), true
+}
+
 // state begins a state with a row, or with that row as words.
 func (c *Core) state(now clocksync.Instant, at *clocksync.Stamp, row []scgs.Value, words []uint64) error {
 	if c.codec == nil {

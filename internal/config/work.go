@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"time"
 
 	"github.com/gopegasus/pegasus/balance/local"
@@ -34,9 +35,21 @@ type Work struct {
 	Topology string `yaml:"topology"`
 	// Strategy is what a member asks for and what it gives.
 	Strategy local.Config `yaml:"strategy"`
+	// Withdraw says when a member takes no work; without a condition it always does.
+	Withdraw Withdraw `yaml:"withdraw"`
 	// End is the condition on the global state by which a phase is over; empty: DefaultEnd. That all
 	// members are in that phase, and it was not over, is a part of it that no text replaces.
 	End string `yaml:"end"`
+}
+
+// Withdraw says when a member takes no work, and when it takes work again. Each member judges it on its own state.
+type Withdraw struct {
+	// When is a condition on one member: it is withdrawn once that has held for For. Empty: it never is.
+	When string `yaml:"when"`
+	// For is the time for which a condition has to hold without interruption; 0: none.
+	For time.Duration `yaml:"for"`
+	// Back is a condition on one member: it takes work again once that has held for For. Empty: it never does.
+	Back string `yaml:"back"`
 }
 
 // WorkLog is a stream of JetStream.
@@ -99,6 +112,9 @@ var (
 
 // ObjectsRegion is the region in which members wait for orders to move objects, with a strategy that is central.
 const ObjectsRegion = "work-objects"
+
+// WorkFilled are the names of all of these fields.
+func WorkFilled() []string { return slices.Concat(WorkFields, WorkEstimates) }
 
 // WorkField is the field of a name of these lists.
 func WorkField(name string) scgs.Field {

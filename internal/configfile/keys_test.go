@@ -124,7 +124,7 @@ var keyChanges = map[string]map[string][2]string{
 		"open": {"work: {", "work: {open: 2, "}, "order": {"work: {", "work: {order: -weight, "}, "lost": {"work: {", "work: {lost: go on, "},
 		"objects": {"work: {", "work: {objects: {save: {tasks: 3}}, "},
 		"stuck":   {"work: {", "work: {stuck: 2s, "}, "topology": {"work: {", "work: {topology: ring, "}, "strategy": {"receiver", "chunk"},
-		"end": {"work: {", `work: {end: "true", `},
+		"end": {"work: {", `work: {end: "true", `}, "withdraw": {"work: {", `work: {withdraw: {when: .work.idle, for: 5s, back: not .work.idle}, `},
 	},
 	"log": {
 		"stream": {"work: {", "work: {log: {stream: s}, "}, "replicas": {"work: {", "work: {log: {replicas: 3}, "},

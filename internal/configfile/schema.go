@@ -126,6 +126,11 @@ var forms = map[reflect.Type]object{
 	reflect.TypeFor[*config.Balance](): reference("balance"),
 	reflect.TypeFor[*config.Work]():    reference("work"),
 	reflect.TypeFor[config.WorkLog]():  reference("log"),
+	reflect.TypeFor[config.Withdraw](): closed(object{
+		"when": object{"$ref": "#/$defs/expression", "description": "A member takes no work once this condition on its own fields has held for the time under for."},
+		"for":  object{"$ref": "#/$defs/duration", "description": "How long a condition has to hold without interruption.", "default": "0s"},
+		"back": object{"$ref": "#/$defs/expression", "description": "A withdrawn member takes work again once this has held for that time. Without it a member stays withdrawn."},
+	}, "when"),
 	reflect.TypeFor[config.WorkObjects](): closed(object{"save": closed(object{
 		"tasks": object{"type": "integer", "minimum": 1, "maximum": 1024, "default": workAlone.Objects.Save.Tasks}, "every": reference("duration"),
 	}), "stay": reference("duration")}),
@@ -213,6 +218,7 @@ var words = map[string]object{
 	"Work.stuck":              {"description": "After what time a handler that was told to return counts as stuck, 100ms to 1h.", "default": "10s"},
 	"Work.topology":           {"enum": local.Topologies, "description": "Which members ask each other for tasks.", "default": workAlone.Topology},
 	"Work.strategy":           {"description": "What a member asks for and what it gives."},
+	"Work.withdraw":           {"description": "When a member takes no work, and when it takes work again."},
 	"Work.end":                {"$ref": "#/$defs/expression", "description": "The condition on the global state by which a phase is over.", "default": config.DefaultEnd},
 	"Config.kind":             {"enum": local.Kinds, "description": "Who moves tasks.", "default": local.Receiver},
 	"Config.below":            {"$ref": "#/$defs/expression", "description": "The threshold below which a member asks.", "default": workAlone.Strategy.Below},

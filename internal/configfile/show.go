@@ -124,7 +124,13 @@ func showWork(n yamlconf.Node, set *config.Work) yamlconf.Map[any] {
 		strategy = copied(s, nil)
 	}
 	fillFrom(&strategy, reflect.ValueOf(set.Strategy))
-	w := copied(n, map[string]any{"strategy": strategy.tree(), "log": showLog(n, set), "objects": showObjects(set)})
+	instead := map[string]any{"strategy": strategy.tree(), "log": showLog(n, set), "objects": showObjects(set)}
+	if withdraw, ok := n.Get("withdraw"); ok {
+		shown := copied(withdraw, nil)
+		shown.fill("for", set.Withdraw.For)
+		instead["withdraw"] = shown.tree()
+	}
+	w := copied(n, instead)
 	w.fill("strategy", strategy.tree())
 	w.fill("objects", showObjects(set))
 	if set.Store == config.JetStream {

@@ -202,6 +202,7 @@ func TestWorkReload(t *testing.T) {
 	from := parse(workFarm)
 	for to, want := range map[string]string{
 		"work: {slots: 3}":                        "work: another slots",
+		"work: {withdraw: {when: .load > 2}}":     "work: another withdraw",
 		"work: {end: 'all(members, .work.idle)'}": "work: another end; predicate end: another when",
 		"": "farm: there is no section work any more, whose fields the members report: restart to change that",
 		"work: {end: 'sum(members, .work.open) == 0'}": "farm: the declared state is now {load: float, work.idle: bool, work.settled: bool, work.awaits: bool, work.phase: int, work.open: int}, and was {load: float, work.idle: bool, work.settled: bool, work.awaits: bool, work.phase: int}, by which the members report: restart to change that",

@@ -35,6 +35,9 @@ type Watcher struct {
 	Roster func(Roster)
 	// Section is called with each new section work; nil: it is not there any more.
 	Section func(*config.Work)
+	// State is called after the state of this member has changed, while the section has conditions on it. Changes that
+	// follow each other quickly are one call. Nil: it is not told.
+	State func()
 	// Closed is called once, last: the member is closed.
 	Closed func()
 }
@@ -70,6 +73,11 @@ type Link interface {
 	// its space send it. The last token of a subject there is the name of the sender.
 	Subject(member string) string
 	Own() string
+	// State returns the state that this member reports now, with the memory of row, and how it is declared; false: it
+	// reports none now.
+	State(row []scgs.Value) (declared scgs.Schema, values []scgs.Value, ok bool)
+	// Host is the .host of this member.
+	Host() string
 	// Group is the tenant and the group of the member.
 	Group() (tenant, group string)
 	// Status is where this member is asked how the space stands, and where it answers.

@@ -51,6 +51,7 @@ func (c *compiler) work() {
 			c.refuse(at+".order", s.Order, err)
 		}
 	}
+	c.withdraw(at+".withdraw", &s.Withdraw)
 	faults := s.Strategy.Faults()
 	for _, f := range faults {
 		where := at + ".strategy"
@@ -70,6 +71,32 @@ func (c *compiler) work() {
 		c.report(at, -1, fmt.Sprintf("the section takes %d bytes in the message that tells members of it, at most %d fit", n, wire.MaxWork), "shorten its texts")
 	}
 	c.plan.WorkHash = SectionHash(c.plan.WorkText)
+}
+
+// withdraw checks when a member takes no work. Members judge the conditions by themselves, so these read neither
+// params nor the names under let.
+func (c *compiler) withdraw(at string, w *config.Withdraw) {
+	env := predicates.MemberEnv(c.plan.State, config.WorkFilled())
+	for _, e := range []struct{ key, text string }{{".when", w.When}, {".back", w.Back}} {
+		if e.text == "" {
+			continue
+		}
+		some, _, err := env.Each(e.text)
+		if err != nil {
+			c.refuse(at+e.key, e.text, err)
+			continue
+		}
+		c.plan.Uses = append(c.plan.Uses, Use{at + e.key, e.text, some.Uses()})
+	}
+	if w.When == "" && *w != (config.Withdraw{}) {
+		c.report(at, -1, "the condition when is missing: members withdraw while it holds", "write when: CONDITION, such as .work.share < 0.2, or leave withdraw out")
+	}
+	if w.For < 0 || w.For > mostStuck {
+		c.report(at+".for", -1, fmt.Sprintf("a condition has to hold for %v: use 0s to %v", w.For, mostStuck), "")
+	}
+	if w.When != "" && strings.TrimSpace(w.When) == strings.TrimSpace(w.Back) {
+		c.report(at+".back", -1, "it is the same as when: a member would withdraw and come back again and again", "write the condition under which a member takes work again, such as .work.share > 0.6")
+	}
 }
 
 // workStore checks where the tasks lie.

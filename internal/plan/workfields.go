@@ -107,7 +107,7 @@ func (c *compiler) filled() []string {
 	if c.sec.Synchronizer.Work == nil && !slices.ContainsFunc(c.plan.Process, func(f scgs.Field) bool { return strings.HasPrefix(f.Name, config.WorkPrefix) }) {
 		return nil
 	}
-	list := slices.Concat(config.WorkFields, config.WorkEstimates)
+	list := config.WorkFilled()
 	if s := c.sec.Synchronizer.Work; s != nil && s.Strategy.Central() {
 		list = append(list, config.WorkLoads...)
 	}
@@ -117,7 +117,7 @@ func (c *compiler) filled() []string {
 // readsFilled lists the names that follow .work. in the texts of the section.
 func (c *compiler) readsFilled() (names []string) {
 	s := &c.sec.Synchronizer
-	texts := []string{s.Work.End}
+	texts := []string{s.Work.End, s.Work.Withdraw.When, s.Work.Withdraw.Back}
 	for _, e := range s.Let {
 		texts = append(texts, e.Value)
 	}

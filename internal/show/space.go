@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gopegasus/pegasus/internal/workreport"
 )
@@ -38,6 +39,9 @@ func SpaceText(s *Space) string {
 		writeLine(&b, "%s: no answer: it has not opened the space, has died, or cannot be reached; pegasus why end says whether the phase waits for it", name)
 	}
 	for _, m := range s.Members {
+		if m.Withdrawal != nil {
+			writeLine(&b, "%s: %s", m.Member, withdrawalText(m.Withdrawal))
+		}
 		if m.Mail.Undirected > m.Mail.Directed+m.Mail.Local {
 			writeLine(&b, "%s: asked all members %s which of them has an object, more often than it sent messages: create objects before others send to them", m.Member, Count(int(min(m.Mail.Undirected, 1<<31)), "time")) //nolint:gosec // It is bounded.
 		}
@@ -89,6 +93,8 @@ func programText(m *workreport.Report) string {
 	switch {
 	case m.Drains:
 		return "drains"
+	case m.Withdrawal != nil:
+		return "WITHDRAWN"
 	case m.Awaits:
 		return "waits for the end"
 	case m.Settled:
@@ -96,6 +102,26 @@ func programText(m *workreport.Report) string {
 	default:
 		return "may put tasks"
 	}
+}
+
+// withdrawalText is since when a member takes no work, and what stays there.
+func withdrawalText(w *workreport.Withdrawal) string {
+	text := fmt.Sprintf("withdrawn for %v", time.Duration(min(w.Seconds, 1e9)*float64(time.Second)).Round(100*time.Millisecond))
+	if w.Alone {
+		text += "; none of its neighbours takes work, so it works on"
+	}
+	if w.Stay == 0 {
+		return text + "; no object stays there"
+	}
+	names := make([]string, len(w.Objects))
+	for i, id := range w.Objects {
+		names[i] = Printable(id)
+	}
+	text += fmt.Sprintf("; %s stay there, pinned or bound to members: %s", Count(w.Stay, "object"), strings.Join(names, ", "))
+	if more := w.Stay - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 func holdersText(list []workreport.Holding) string {

@@ -141,6 +141,12 @@ func (a *accounts) waiting() (n int) {
 	return n
 }
 
+// staying is how many objects with messages stay here although this member takes no work.
+func (a *accounts) staying() (n int) {
+	a.each(func(_ string, s *Store) { n += len(s.staying) })
+	return n
+}
+
 // next is the key of the task that hand gives next, and its account.
 func (a *accounts) next() (key float64, name string, ok bool) {
 	key, ok = a.own.Next()

@@ -256,7 +256,7 @@ func TestAfterOfAMember(t *testing.T) {
 		m.Step(1, in, out)
 	}
 	m.Step(1, returned(Done, ""), out)
-	if r := m.Report(); len(out.Runs) > 0 || out.Told.Idle || out.Told.Queued != 0 || out.Told.Open != 2 || out.Told.Blocked != 2 || out.Told.Missing != 1 || r.Blocked != 2 || r.Missing != 1 {
+	if r := m.Report(0); len(out.Runs) > 0 || out.Told.Idle || out.Told.Queued != 0 || out.Told.Open != 2 || out.Told.Blocked != 2 || out.Told.Missing != 1 || r.Blocked != 2 || r.Missing != 1 {
 		t.Errorf("%+v, %+v", out.Told, r)
 	}
 	if m.Step(1, &Input{Kind: InEnd, Phase: 1}, out); !errors.Is(out.Err, ErrOpen) {

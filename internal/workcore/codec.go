@@ -9,13 +9,16 @@ import (
 )
 
 // The first byte of each encoded frame is the form of its layout. A frame with a task that has After or
-// Part has the form of tasks that wait, one about objects that of objects, one of a loop that of loops, an order to move an object and its answer that of moves, and every other one the first form.
+// Part has the form of tasks that wait, one about objects that of objects, one of a loop that of loops, one of a member that takes
+// no work that of withdrawals, an order to move an object and its answer that of moves, and every other one the first form.
 const (
 	formFirst   = 1
 	formWaits   = 2
 	formObjects = 3
 	formLoops   = 4
-	formMoves   = 5
+	formAway    = 5
+	formMoves   = 6
+	formLast    = formMoves
 )
 
 // MaxFrame is how many bytes an encoded frame has at most that fits into one message.
@@ -71,8 +74,8 @@ func (r *Reader) Read(data []byte) (*Frame, error) {
 	if len(data) < 2 || len(data) > MaxWhole {
 		return nil, fmt.Errorf("frame: it has %d bytes: 2 to %d are allowed", len(data), MaxWhole)
 	}
-	if data[0] < formFirst || data[0] > formMoves {
-		return nil, fmt.Errorf("frame: it has the form %d, and this program reads %d to %d: let all members of the space run the same version", data[0], formFirst, formMoves)
+	if data[0] < formFirst || data[0] > formLast {
+		return nil, fmt.Errorf("frame: it has the form %d, and this program reads %d to %d: let all members of the space run the same version", data[0], formFirst, formLast)
 	}
 	f := &r.frame
 	*f = Frame{}
@@ -136,6 +139,8 @@ func (f *Frame) form() byte {
 	switch {
 	case f.MoveOrder != nil, f.MoveAnswer != nil:
 		return formMoves
+	case f.Holds != nil && f.Holds.Away:
+		return formAway
 	case f.Loop != nil:
 		return formLoops
 	case f.Post != nil, f.Posted != nil, f.Demand != nil && len(f.Demand.Has) > 0, f.Holds != nil && f.Holds.Objects > 0,
@@ -229,6 +234,9 @@ func (c *coder) frame(f *Frame) {
 		c.float(&h.Load)
 		if c.int(&h.Open); c.form >= formObjects {
 			c.int(&h.Objects)
+		}
+		if c.form >= formAway {
+			c.bool(&h.Away)
 		}
 		list(c, &h.List, func(l *Held) {
 			c.text(&l.ID)

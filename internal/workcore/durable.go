@@ -134,8 +134,11 @@ func (m *Member) takeAccount(in *Input) {
 	if m.accounts.find(in.ID) >= 0 || in.ID == m.opts.Self.Name || slices.ContainsFunc(m.peers, func(p peer) bool { return p.Name == in.ID }) {
 		panic(fmt.Sprintf("workcore: the account of %q is taken over a second time, or from a member that is there", in.ID))
 	}
-	in.Account.leaves = m.drains
+	in.Account.leaves, in.Account.away = m.drains, m.leave.away
 	m.accounts.adopt(in.ID, in.Account)
+	if m.leave.away[m.holder] {
+		in.Account.placeAgain(m.holder)
+	}
 }
 
 // disown forgets an account that was taken over.

@@ -108,6 +108,7 @@ type Holds struct {
 	Load    float64 // how much it has to give: tasks that wait, and 1 - 1/items for a bag that runs
 	Open    int     // tasks of its account that are not done
 	Objects int     // of its account
+	Away    bool    // it takes no work: it is withdrawn, or drains
 	List    []Held  // leases of the account of the receiver
 }
 

@@ -63,6 +63,9 @@ const (
 	// InDrain: this member is to have nothing any more. It asks for no work and starts none, gives its
 	// leases back, and has its bags yield all that is left. Told.Drained says when it is done.
 	InDrain
+	// InWithdraw: this member takes no work, or takes work again, by Active. It stays, keeps its account, and gives
+	// away what it has, as long as a neighbour takes it; objects that are pinned or bound to members stay and run.
+	InWithdraw
 	// InDurable: the log of the account of the member ID has all of Output.Log up to Ticket.
 	InDurable
 	// InAdopt: this member has the account of the member ID from here on, as Account.
@@ -92,7 +95,7 @@ type Input struct {
 	To      string  // of InMove and InUnderway
 	Slot    int     // of InItems, InYield, InActive and InDone
 	Step    *Step   // of InYield and InDone
-	Active  bool    // of InActive
+	Active  bool    // of InActive; of InWithdraw: it takes work
 	Items   int     // of InItems and InYield
 	Phase   uint64  // of InEnd
 	Void    bool    // of InEnd
@@ -173,10 +176,14 @@ type Told struct {
 	Objects   int    // that it has created and that have not ended
 	Unwritten int    // appends that are on their way to a log
 	Drained   bool   // it was told to drain, and no task is here, nor is one open that it has put
+	Withdrawn bool   // it takes no work
+	Stay      int    // objects that ran here last and are pinned, or bound to members, while it is withdrawn
 	Moved     uint64 // tasks and parts of bags that came here from other members
 	Given     uint64 // how often a task of its account came to another member
 	Redone    uint64 // tasks of its account that a member was running, or may have begun, when it was lost
 	Load      *Load  // of its objects, if the strategy is central
+
+	Withdrawals uint64 // how often it was withdrawn
 }
 
 // Late reports whether a phase that the others have ended goes on here: a task is open, or what is found is not yet

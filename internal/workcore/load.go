@@ -25,7 +25,7 @@ const (
 
 // Load is what a member tells of its objects. It does not change.
 type Load struct {
-	Slots     int       // tasks that it runs at a time; 0: it drains
+	Slots     int       // tasks that it runs at a time; 0: it takes no work
 	Objects   []int64   // numbers of those that have run here, the heaviest first
 	Weights   []float64 // of each the seconds in a second that it runs, or the weight that it was created with
 	Names     []string  // of the first of them; empty: it cannot be printed
@@ -67,10 +67,10 @@ const (
 	refusedPinned = "pinned" // it does not move
 	refusedBound  = "bound"  // it is bound to members
 	refusedMember = "no such member"
-	refusedDrains = "member drains"
+	refusedAway   = "member takes no work"
 )
 
-var refusals = []string{"", refusedGone, refusedPinned, refusedBound, refusedMember, refusedDrains}
+var refusals = []string{"", refusedGone, refusedPinned, refusedBound, refusedMember, refusedAway}
 
 func (o *MoveOrder) check() error {
 	if o.ID == "" || len(o.ID) > MaxID || o.To == "" || len(o.To) > MaxName {
@@ -190,7 +190,7 @@ func fold[K comparable, V any](means map[K]float64, window map[K]V, value func(V
 }
 
 // tell makes what is told: the heaviest of the objects that are here, and of what these send the most.
-func (m *meter) tell(slots int, here map[string]Peer) *Load {
+func (m *meter) tell(slots int, here map[string]atHand) *Load {
 	l := &Load{Slots: slots}
 	weight := func(id string) float64 { return cmp.Or(m.declared[id], m.weights[id]) }
 	ids := slices.SortedFunc(maps.Keys(m.weights), func(a, b string) int { return cmp.Or(cmp.Compare(weight(b), weight(a)), cmp.Compare(a, b)) })
@@ -239,7 +239,7 @@ func (m *Member) measure(now clocksync.Instant) {
 		return
 	}
 	slots := m.opts.Slots
-	if m.drains {
+	if m.takesNone() {
 		slots = 0
 	}
 	over := now >= t.begun.Add(meterWindow) && t.measures()
@@ -275,7 +275,8 @@ func (m *Member) takeOrder(now clocksync.Instant, o Order, out *Output) {
 			id = one
 		}
 	}
-	account, here := m.objects[id]
+	at, here := m.objects[id]
+	account := at.account
 	switch {
 	case !here && id == "":
 		m.refused++ // It was told of before, and has left.
@@ -296,10 +297,12 @@ func (m *Member) decline(now clocksync.Instant, id, why string) {
 
 // moveOrdered has an object of an account here go from a member to another one, or returns why it does not.
 func (m *Member) moveOrdered(from Peer, o *MoveOrder) (refusal string) {
-	if to := slices.IndexFunc(m.peers, func(p peer) bool { return p.Name == o.To }); to < 0 && o.To != m.opts.Self.Name {
+	to := slices.IndexFunc(m.peers, func(p peer) bool { return p.Name == o.To })
+	switch {
+	case to < 0 && o.To != m.opts.Self.Name:
 		return refusedMember
-	} else if to < 0 && m.drains {
-		return refusedDrains
+	case to < 0 && m.takesNone(), to >= 0 && m.peers[to].away:
+		return refusedAway
 	}
 	refusal = refusedGone
 	m.accounts.each(func(_ string, s *Store) {
@@ -322,7 +325,7 @@ func (m *Member) moveOrdered(from Peer, o *MoveOrder) (refusal string) {
 
 // takeMoveAnswer takes what an account says of an order.
 func (m *Member) takeMoveAnswer(now clocksync.Instant, from Peer, a *MoveAnswer) {
-	if m.meter == nil || m.objects[a.ID] != from {
+	if m.meter == nil || m.objects[a.ID].account != from {
 		return
 	}
 	if a.Refusal != "" {

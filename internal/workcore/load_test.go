@@ -258,7 +258,7 @@ func TestForeignOrders(t *testing.T) {
 			t.Errorf("%+v %+v passes", f.MoveOrder, f.MoveAnswer)
 		}
 	}
-	want := `frame from b#1 to a#1: the answer "why" to the order to move object "o": an answer is empty or one of ["gone" "pinned" "bound" "no such member" "member drains"]`
+	want := `frame from b#1 to a#1: the answer "why" to the order to move object "o": an answer is empty or one of ["gone" "pinned" "bound" "no such member" "member takes no work"]`
 	if err := (&Frame{From: b, To: a, MoveAnswer: &MoveAnswer{"o", "why"}}).Check(); err == nil || err.Error() != want {
 		t.Errorf("%v", err)
 	}

@@ -40,7 +40,7 @@ type LoopFrame struct {
 	// Of a member:
 	Total  int     // rows, as its program says
 	Done   int     // rows of its spans, in their order, that are done
-	Gives  bool    // it gives back all that is not done, and gets nothing in later iterations while it says so
+	Gives  bool    // it gives back all that is not done, and takes no part in later iterations while it says so
 	Out    bool    // it has left the loop
 	Speed  float64 // rows a second, as measured; 0: not yet
 	Has    bool    // Value is its partial result
@@ -107,7 +107,9 @@ type Loop struct {
 	redo  int        // rows of lost members that were handed out again
 	moved int        // rows that a member got and did not have in the iteration before
 
-	home line // of a member: the connection with its home
+	home line   // of a member: the connection with its home
+	gave uint64 // of a member: the version that says that it gives its rows back
+	back bool   // of a member: it takes rows again once its home has that version
 	away []Peer
 	past []line // of the home: members that have left, or were refused, until they have heard of it
 }
@@ -121,13 +123,15 @@ type line struct {
 	asked   bool   // it waits for an answer
 	again   clocksync.Instant
 	why     string // of past: why it was refused
-	valued  int    // of past: the iteration whose value it may not have yet; 0: none
+	valued  int    // the iteration whose value it may not have yet although it takes no part any more; 0: none
+	value   []byte // of that iteration
 }
 
 // seat is one member of the loop.
 type seat struct {
 	line
 	in      bool   // it takes part in the iteration
+	since   int    // the iteration from which on it takes part without a gap
 	number  int    // that it says it is in
 	spans   []Span // in the order in which it does them
 	done    int
@@ -279,6 +283,13 @@ func (l *Loop) Open(carry []byte) error {
 	l.number, l.open, l.carry, l.gone = l.number+1, true, carry, nil
 	taking := []*seat{&l.self}
 	for _, s := range l.seats {
+		if s.gives { // Nobody waits for it.
+			if s.in && s.number < l.number {
+				s.valued, s.value = l.number-1, l.value
+			}
+			*s = seat{line: s.line, number: s.number, gives: true, speed: s.speed, rate: s.rate}
+			continue
+		}
 		if !s.out {
 			taking = append(taking, s)
 		}
@@ -291,6 +302,9 @@ func (l *Loop) Open(carry []byte) error {
 	}
 	lists := l.divide(taking)
 	for i, s := range taking {
+		if !s.in {
+			s.since = l.number
+		}
 		s.in, s.done, s.closed, s.has, s.partial, s.typ = true, 0, false, false, nil, ""
 		s.spans = lists[i]
 		s.changed()
@@ -464,11 +478,27 @@ func (l *Loop) SetDone(rows int, speed float64) {
 	l.report()
 }
 
-// GiveBack has this member give back all but the rows that it has done, in this iteration and in all later ones. The
-// home keeps its rows.
+// GiveBack has this member give back all but the rows that it has done, and take no part in later iterations, until
+// [Loop.TakeBack]. The home keeps its rows.
 func (l *Loop) GiveBack() {
-	if !l.opts.Home && !l.ended {
-		l.self.gives, l.self.closed = true, true
+	if l.back = false; !l.opts.Home && !l.ended && !l.self.gives {
+		l.self.gives, l.self.closed, l.self.spans = true, true, first(l.self.spans, l.self.done)
+		l.report()
+		l.gave = l.home.version
+	}
+}
+
+// TakeBack has this member get rows again, from one of the next iterations on.
+func (l *Loop) TakeBack() {
+	l.back = l.self.gives
+	l.takeBack()
+}
+
+// takeBack has the member get rows again once its home knows that it has given back those of the iteration that runs:
+// what it says next replaces that.
+func (l *Loop) takeBack() {
+	if l.back && !l.ended && l.home.acked >= l.gave {
+		l.back, l.self.gives = false, false
 		l.report()
 	}
 }
@@ -551,7 +581,7 @@ func (l *Loop) Leave(why string) {
 	}
 	for _, s := range l.seats {
 		if reduced && s.in && s.number <= l.number { // The end must not overtake the last value.
-			s.valued = l.number
+			s.valued, s.value = l.number, l.value
 		}
 		l.past = append(l.past, s.line)
 	}
@@ -660,6 +690,7 @@ func (l *Loop) takeOrder(from Peer, f *LoopFrame) {
 		}
 		return
 	}
+	defer l.takeBack()
 	if !l.home.news(f) || l.ended {
 		return
 	}
@@ -674,9 +705,12 @@ func (l *Loop) takeOrder(from Peer, f *LoopFrame) {
 			l.value, l.number, l.open = f.Value, l.number+1, false
 			l.home.changed()
 		}
-	case f.Number > 0 && !l.open && (f.Number == l.number || l.number == 0):
+	case f.Number > 0 && !l.open && f.Number >= l.number: // Greater: the home has not waited for it meanwhile.
 		l.number, l.open, l.carry = f.Number, true, f.Value
-		l.self = seat{line: l.self.line, speed: l.self.speed, gives: l.self.gives, spans: f.Spans, closed: f.Close || l.self.gives}
+		l.self = seat{line: l.self.line, speed: l.self.speed, gives: l.self.gives, spans: f.Spans, closed: f.Close}
+		if l.self.gives {
+			l.self.spans, l.self.closed = nil, true
+		}
 		l.home.changed()
 	case f.Number == l.number && l.open && !l.self.closed && partition.Total(f.Spans) >= partition.Total(l.self.spans):
 		l.self.spans, l.self.closed = f.Spans, f.Close
@@ -718,7 +752,7 @@ func (l *Loop) Frames(now clocksync.Instant, dst []Frame) []Frame {
 		if p := &l.past[i]; p.asked || p.heard > 0 && p.due(now) || p.acked == 0 && p.again == clocksync.MinInstant {
 			f := LoopFrame{Ended: true, Error: p.why}
 			if p.valued > 0 {
-				f.Number, f.Has, f.Value = p.valued, true, l.value
+				f.Number, f.Has, f.Value = p.valued, true, p.value
 			}
 			add(p, f)
 		}
@@ -733,7 +767,9 @@ func (l *line) due(now clocksync.Instant) bool {
 // order is what the home says to a member.
 func (l *Loop) order(s *seat) LoopFrame {
 	switch {
-	case l.number > 0 && s.in && s.number > 0 && s.number < l.number, l.number > 0 && s.in && !l.open && s.number == l.number:
+	case s.number > 0 && s.number <= s.valued:
+		return LoopFrame{Number: s.valued, Has: true, Value: s.value}
+	case l.number > 0 && s.in && s.number >= s.since && s.number < l.number, l.number > 0 && s.in && !l.open && s.number == l.number:
 		return LoopFrame{Number: s.number, Has: true, Value: l.value}
 	case !l.open || !s.in:
 		return LoopFrame{}

@@ -42,6 +42,9 @@ type loopNode struct {
 	roster []Peer
 	hears  clocksync.Instant // of roster
 	waits  bool              // withdrawn, and stays as a member without rows
+	// returns is when a member that is withdrawn takes rows again; 0: never.
+	returns clocksync.Instant
+	back    bool
 
 	fault          string
 	faultAt, iters int
@@ -178,6 +181,9 @@ func (w *loopWorld) strike(n *loopNode) {
 			n.loop.SetDone(n.pos, 0)
 		}
 		n.loop.GiveBack()
+		if w.IntN(2) == 0 {
+			n.waits, n.returns = true, w.now.Add(time.Duration(w.IntN(60))*time.Millisecond)
+		}
 	case "leave":
 		n.loop.Leave("")
 	}
@@ -202,6 +208,9 @@ func (w *loopWorld) program(n *loopNode, home bool) {
 		list, closed := n.loop.Assigned()
 		switch {
 		case n.pos < total(list) && !n.loop.self.gives:
+			if w.seen["return"] > 0 && n.back {
+				w.seen["rows after a return"]++
+			}
 			if n.place = max(n.place, atFirst); w.Float64() < n.speed {
 				n.rows = append(n.rows, rowAt(list, n.pos))
 				n.pos++
@@ -331,6 +340,14 @@ func (w *loopWorld) live() {
 			if n.dead || n.frozen > w.now {
 				continue
 			}
+			if n.returns > 0 && n.returns <= w.now {
+				if n.returns = 0; w.IntN(3) > 0 {
+					n.fault, n.faultAt = "withdraw", w.IntN(atEnd) // Once more.
+				}
+				n.back = true
+				n.loop.TakeBack()
+				w.seen["return"]++
+			}
 			w.program(n, i == 0)
 			if w.after != nil {
 				w.after(n)
@@ -426,6 +443,9 @@ func TestLoops(t *testing.T) {
 			seen[what] += n
 		}
 	}
+	if seen["rows after a return"] == 0 {
+		t.Error("no member has got rows after its return")
+	}
 	for _, fault := range []string{"kill", "stop", "cut", "withdraw", "leave"} {
 		for at := range atEnd {
 			if what := fmt.Sprintf("%s at %d", fault, at); seen[what] == 0 {
@@ -494,6 +514,24 @@ func TestLoopMutants(t *testing.T) {
 		},
 		"a member that has left is waited for": func(w *loopWorld) {
 			w.arrive = func(_ *loopNode, _ Peer, f *LoopFrame) { f.Out = false }
+		},
+		"a member takes rows again before its home knows that it gave them back": func(w *loopWorld) {
+			w.after = func(n *loopNode) {
+				if n.loop.back {
+					n.loop.gave = 0
+					n.loop.TakeBack()
+				}
+			}
+		},
+		"a member that takes rows again keeps those that it gave back": func(w *loopWorld) {
+			spans := map[*loopNode][]Span{}
+			w.after = func(n *loopNode) {
+				if n.loop.self.gives && n.loop.self.closed && spans[n] != nil && n.loop.open {
+					n.loop.self.spans = spans[n]
+				} else if !n.loop.self.gives {
+					spans[n] = n.loop.self.spans
+				}
+			}
 		},
 		"a member gets no more once it has done its rows": func(w *loopWorld) {
 			w.arrive = func(n *loopNode, _ Peer, f *LoopFrame) {

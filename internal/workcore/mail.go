@@ -71,19 +71,26 @@ func (m *Member) stays(full, to string) bool {
 	return is && c.from == to && m.now < c.until
 }
 
-// noteObject notes that an object of an account has run here, and whether it goes on.
-func (m *Member) noteObject(full string, account Peer, r *Record) {
+// atHand is an object that ran here last.
+type atHand struct {
+	account Peer
+	stays   bool // it is pinned, or bound to members
+}
+
+// noteObject notes that an object of an account has run here, whether it goes on, and whether it is bound to members.
+func (m *Member) noteObject(full string, account Peer, r *Record, bound bool) {
 	_, id := splitID(full)
-	if r.Fate != Kept {
-		m.forgetObject(full)
-		return
-	}
-	if m.meter != nil && m.meter.leaves[id] {
+	stays := bound || r.Pinned
+	leaves := m.meter != nil && m.meter.leaves[id]
+	if leaves {
 		delete(m.meter.leaves, id)
+	}
+	if r.Fate != Kept || leaves || m.leave.gives && !stays {
 		m.forgetObject(full)
 		return
 	}
-	if m.objects[id] = account; slices.Contains(m.has, id) {
+	m.objects[id] = atHand{account, stays}
+	if slices.Contains(m.has, id) {
 		return
 	}
 	m.has = slices.Clip(append(slices.Clone(m.has[max(0, len(m.has)-MaxHas+1):]), id)) // Frames have the one before.
@@ -278,10 +285,18 @@ func (m *Member) loseHome(p Peer) (objects int) {
 func (m *Member) pushObjects(now clocksync.Instant, out *Output) {
 	m.accounts.each(func(name string, s *Store) {
 		for _, o := range s.takePushes() {
-			if l := &o.lease; o.fate != Kept || l.holder != "" || l.place >= 0 || len(o.box.inbox) == 0 {
+			if l := &o.lease; o.fate != Kept || l.holder != "" || l.place >= 0 || len(o.box.inbox) == 0 || slices.Contains(s.staying, o) {
 				continue
 			}
-			switch to, is := m.placeOf(o); {
+			to, is := m.placeOf(o)
+			if !is && m.leave.away[m.holder] && o.isFree() {
+				if to, is = m.refuge(s, o); !is {
+					s.pushes = append(s.pushes, o) // Until others have what was sent before.
+					continue
+				}
+				o.lease.at = to.String()
+			}
+			switch {
 			case !is && len(o.task.Object.At) > 0:
 				s.pushes = append(s.pushes, o) // Until one of these members is there.
 			case !is:
@@ -335,8 +350,13 @@ func (m *Member) placeOf(o *open) (Peer, bool) {
 	}
 	at := o.task.Object.At
 	for _, p := range all {
-		if o.lease.at == p.String() && (len(at) == 0 || slices.Contains(at, p.Name)) {
+		if o.lease.at == p.String() && (len(at) == 0 || slices.Contains(at, p.Name)) && (!m.leave.away[p.String()] || !o.isFree() && (len(at) < 2 || o.box.pinned)) {
 			return p, true
+		}
+	}
+	for _, name := range at { // One that takes work, if there is one.
+		if i := slices.IndexFunc(all, func(p Peer) bool { return p.Name == name && !m.leave.away[p.String()] }); i >= 0 {
+			return all[i], true
 		}
 	}
 	for _, name := range at {
@@ -354,6 +374,9 @@ func (m *Member) moveObject(in *Input) error {
 		to = m.peers[i].Peer
 	} else if in.To != to.Name {
 		return fmt.Errorf("object %q: it cannot move to member %q, which is not in the group now", in.ID, in.To)
+	}
+	if m.leave.away[to.String()] {
+		return fmt.Errorf("object %q: it cannot move to member %q, which takes no work now: it is withdrawn, or drains", in.ID, in.To)
 	}
 	var err error
 	found := false

@@ -30,6 +30,7 @@ type Member struct {
 	over     bool
 	drains   bool
 	moved    uint64
+	leave    withdrawal
 
 	peers   []peer // the others of the roster
 	view    local.View
@@ -46,7 +47,7 @@ type Member struct {
 	pushed  uint64            // the number of the last of these parcels
 	sent    workreport.Mail   // messages to objects, without those of the own account
 	has     []string          // objects that have run here last, some of them
-	objects map[string]Peer   // all of them, and whose account they are of
+	objects map[string]atHand // all of them
 	came    map[string]came   // objects that came here a short time ago
 	meter   *meter            // of the objects here; nil: the strategy is not central
 	ordered uint64            // moves that were ordered
@@ -74,6 +75,8 @@ type peer struct {
 	offers   bool   // that demand is an offer
 	offered  uint64 // the number of its offer, until the strategy has looked; 0: none
 	deadline clocksync.Instant
+	away     bool    // it takes no work, as it told
+	load     float64 // as it told
 }
 
 // slot runs one task.
@@ -95,6 +98,7 @@ type pending struct {
 	step    Step
 	slot    int // that waits for it; -1: none
 	again   clocksync.Instant
+	bound   bool // of an object: to members
 }
 
 // passed is a lease that another member may not have yet. This member tells of it for a while, so
@@ -113,7 +117,7 @@ func NewMember(opts Options) *Member {
 	opts = opts.withDefaults()
 	m := &Member{
 		opts: opts, accounts: accounts{own: opts.Account}, holder: opts.Self.String(), phase: opts.Phase, slots: make([]slot, opts.Slots), told: clocksync.MinInstant,
-		homes: map[string]Peer{}, objects: map[string]Peer{}, mails: map[mailKey]*mail{}, came: map[string]came{},
+		homes: map[string]Peer{}, objects: map[string]atHand{}, mails: map[mailKey]*mail{}, came: map[string]came{},
 		view: local.View{Self: opts.Self.Name, Members: 1},
 	}
 	if m.accounts.own == nil {
@@ -122,6 +126,8 @@ func NewMember(opts Options) *Member {
 	} else {
 		m.durable = &durable{}
 	}
+	m.leave.away = map[string]bool{}
+	m.accounts.own.away = m.leave.away
 	if opts.Central {
 		m.meter = newMeter()
 	}
@@ -133,6 +139,7 @@ func (m *Member) Step(now clocksync.Instant, in *Input, out *Output) {
 	m.now = now
 	if out.reset(); !m.over {
 		m.take(now, in, out)
+		m.settleWithdrawal(out)
 		m.giveUpDemands(now)
 		if in.Kind != InPut && in.Kind != InItems && in.Kind != InDone { // These concern no run but the one that is over.
 			m.stopVoid(out)
@@ -178,7 +185,9 @@ func (m *Member) take(now clocksync.Instant, in *Input, out *Output) {
 	case InEnd:
 		m.takeEnd(in, out)
 	case InDrain:
-		m.takeDrain(out)
+		m.takeDrain()
+	case InWithdraw:
+		m.takeWithdraw(in)
 	case InDurable:
 		m.durable.reach(in.ID, in.Ticket)
 	case InAdopt:
@@ -241,7 +250,7 @@ func (m *Member) takeRoster(roster []Peer, out *Output) {
 			if p = peers[k]; p.place >= 0 {
 				n = neighbours[p.place]
 			}
-			n.Silent, p.place = p.number == 0, -1
+			n.Silent, n.Away, p.place = p.number == 0, p.away, -1
 		}
 		if slices.Contains(near, j) {
 			p.place = len(m.view.Neighbours)
@@ -253,10 +262,11 @@ func (m *Member) takeRoster(roster []Peer, out *Output) {
 
 // losePeer takes back what a peer had, and drops what is of its account.
 func (m *Member) losePeer(p *peer, out *Output) {
+	m.markAway(p.String(), false)
 	m.accounts.lose(p.String())
 	objects := max(p.objects, m.loseHome(p.Peer)) // It may not have told yet.
 	if m.durable == nil {
-		maps.DeleteFunc(m.objects, func(_ string, of Peer) bool { return of == p.Peer })
+		maps.DeleteFunc(m.objects, func(_ string, o atHand) bool { return o.account == p.Peer })
 	}
 	here := 0
 	for i := range m.slots {
@@ -318,15 +328,10 @@ func (m *Member) takeEnd(in *Input, out *Output) {
 	}
 }
 
-// takeDrain gives up what waits, and has what runs saved: what is left of it goes back to its account.
-func (m *Member) takeDrain(out *Output) {
-	m.drains, m.waiting, m.told = true, nil, clocksync.MinInstant // The accounts hear of it at once.
+// takeDrain has this member give up everything, for good.
+func (m *Member) takeDrain() {
+	m.drains, m.told = true, clocksync.MinInstant // The others hear of it at once.
 	m.accounts.each(func(_ string, s *Store) { s.leaves = true })
-	for i := range m.slots {
-		if s := &m.slots[i]; s.runs() && !s.recording && s.Lease.Task.Object == nil {
-			out.Yields = append(out.Yields, Part{Slot: i})
-		}
-	}
 }
 
 func (m *Member) takeFrame(now clocksync.Instant, i int, f *Frame, out *Output) {
@@ -462,7 +467,7 @@ func (m *Member) giveUpDemands(now clocksync.Instant) {
 func (m *Member) answer(now clocksync.Instant, p *peer, d *Demand, out *Output) {
 	m.refresh(now)
 	share := m.opts.Strategy.Answer(now, &m.view, local.Demand{Member: p.Name, Tasks: d.Tasks})
-	if m.drains { // A strategy keeps what a member can do by itself.
+	if m.leave.gives { // A strategy keeps what a member can do by itself.
 		share = local.Share{Tasks: cmp.Or(d.Tasks, (m.accounts.waiting()+1)/2)}
 	}
 	if share.Tasks <= 0 && share.Part > 0 {
@@ -478,7 +483,7 @@ func (m *Member) answer(now clocksync.Instant, p *peer, d *Demand, out *Output) 
 	var passOn []Parted
 	holder, has := p.String(), slices.Clip(d.Has)
 	for i := 0; i < len(m.waiting) && len(passOn) < share.Tasks-m.accounts.waiting(); i++ {
-		if l := &m.waiting[i].Lease; l.Task.Object == nil || m.drains || l.mayMove(p.Name, has) && !m.stays(l.Task.ID, holder) {
+		if l := &m.waiting[i].Lease; l.Task.Object == nil || m.drains || m.leave.gives && !l.Pinned && l.Task.Object.mayBe(p.Name) || l.mayMove(p.Name, has) && !m.stays(l.Task.ID, holder) {
 			if passOn = append(passOn, m.waiting[i]); l.Task.Object != nil {
 				_, id := splitID(l.Task.ID)
 				has = append(has, id)
@@ -580,6 +585,9 @@ func (m *Member) takeParcel(now clocksync.Instant, from *peer, p *Parcel, out *O
 		}) {
 			return
 		}
+		if p.Push == 0 && len(p.Leases) > 0 { // It refuses what this member has sent.
+			m.setAway(from, true)
+		}
 		from.pushed = max(from.pushed, p.Push)
 	} else if !m.settleDemand(now, p.Demand, len(p.Leases) > 0) || len(p.Leases) == 0 {
 		return
@@ -601,7 +609,7 @@ func (m *Member) takeParcel(now clocksync.Instant, from *peer, p *Parcel, out *O
 		if p.Demand > 0 && l.Lease.Task.Object != nil {
 			m.noteArrival(&l.Lease, from.String())
 		}
-		if m.drains && l.Account != m.opts.Self {
+		if m.leave.gives && l.Account != m.opts.Self && (m.drains || !l.Lease.stays()) {
 			if p.Push > 0 {
 				m.send(l.Account, Frame{Parcel: &Parcel{Leases: []Parted{l}}}, out)
 			}
@@ -654,7 +662,7 @@ func (m *Member) takeVerdict(account Peer, v *Verdict, out *Output) {
 	})
 	returned := at >= 0 && m.records[at].slot < 0
 	if returned && v.Outcome == Counted && m.records[at].step.Record.Served > 0 {
-		m.noteObject(v.ID, account, &m.records[at].step.Record)
+		m.noteObject(v.ID, account, &m.records[at].step.Record, m.records[at].bound)
 	}
 	switch {
 	case at == 0:
@@ -674,7 +682,7 @@ func (m *Member) takeVerdict(account Peer, v *Verdict, out *Output) {
 		s := &m.slots[i]
 		switch {
 		case !s.runs() || !s.is(account, v.ID, v.On):
-		case s.recording && v.Outcome == Counted && m.drains:
+		case s.recording && v.Outcome == Counted && m.leave.gives:
 			if m.stop(i, out); account == m.opts.Self {
 				m.accounts.giveBack(v.ID, v.Seq)
 			}
@@ -697,6 +705,8 @@ func (m *Member) takeHolds(now clocksync.Instant, i int, h *Holds, out *Output) 
 		m.sendHoldsTo(i, m.loadNow(), out)
 	}
 	p.number, p.open, p.objects = h.Number, h.Open, h.Objects
+	p.load = h.Load
+	m.setAway(p, h.Away)
 	if p.place >= 0 {
 		n := &m.view.Neighbours[p.place]
 		n.Load, n.Told, n.Silent = h.Load, now, false
@@ -746,7 +756,8 @@ func (m *Member) takeStep(now clocksync.Instant, in *Input, out *Output) {
 	if m.meter != nil && s.Lease.Task.Object != nil {
 		m.meter.ran(now, s.since, &s.Lease.Task, step.Record.Children)
 	}
-	account, place := s.Account, -1
+	account, place, object := s.Account, -1, s.Lease.Task.Object
+	bound := object != nil && len(object.At) > 0
 	s.demand, s.items = 0, in.Items
 	if s.recording = in.Kind == InYield; s.recording {
 		place = in.Slot
@@ -756,12 +767,12 @@ func (m *Member) takeStep(now clocksync.Instant, in *Input, out *Output) {
 	if account == m.opts.Self {
 		v := m.judge(account, &step, out)
 		if v.Outcome == Counted && step.Record.Served > 0 {
-			m.noteObject(v.ID, account, &step.Record)
+			m.noteObject(v.ID, account, &step.Record, bound)
 		}
 		m.takeVerdict(account, &v, out)
 		return
 	}
-	m.sendRecord(now, &pending{account: account, step: step, slot: place}, out)
+	m.sendRecord(now, &pending{account: account, step: step, slot: place, bound: bound}, out)
 }
 
 func (m *Member) sendRecord(now clocksync.Instant, p *pending, out *Output) {
@@ -790,11 +801,11 @@ func (m *Member) startTasks(out *Output) {
 			active++
 		}
 	}
-	for i := 0; active < m.opts.Slots && !m.drains && i < m.opts.Slots+MaxPassive; i++ {
+	for i := 0; active < m.opts.Slots && i < m.opts.Slots+MaxPassive; i++ {
 		if i < len(m.slots) && m.slots[i].taken {
 			continue
 		}
-		key, _, own := m.accounts.next()
+		key, own := m.nextHere()
 		if i == len(m.slots) && (own || len(m.waiting) > 0) {
 			m.slots = append(m.slots, slot{})
 		}
@@ -804,7 +815,7 @@ func (m *Member) startTasks(out *Output) {
 			m.waiting = m.waiting[1:]
 		case own:
 			m.slots[i].Account = m.opts.Self
-			m.slots[i].Lease, _ = m.accounts.hand(m.holder, 0, nil, nil)
+			m.slots[i].Lease = m.handHere()
 		default:
 			return
 		}
@@ -831,7 +842,7 @@ func (m *Member) refresh(now clocksync.Instant) {
 		}
 	}
 	slots := m.opts.Slots
-	if m.drains { // It asks for nothing, and offers what it has.
+	if m.leave.gives { // It asks for nothing, and offers what it has.
 		slots = 0
 	}
 	v.Activity.Set(now, running, slots)
@@ -845,7 +856,7 @@ func (m *Member) sendDemands(now clocksync.Instant, out *Output) {
 	m.demands, m.look = m.opts.Strategy.Look(now, &m.view, m.demands[:0])
 	for _, d := range m.demands {
 		i := slices.IndexFunc(m.peers, func(p peer) bool { return p.Name == d.Member })
-		if i < 0 || m.peers[i].place < 0 || m.peers[i].demand > 0 || m.drains && !d.Offer {
+		if i < 0 || m.peers[i].place < 0 || m.peers[i].demand > 0 || m.takesNone() && !d.Offer {
 			continue
 		}
 		room := MaxHeld - m.held()
@@ -897,7 +908,7 @@ func (m *Member) sendHolds(now clocksync.Instant, out *Output) {
 }
 
 func (m *Member) sendHoldsTo(i int, load float64, out *Output) {
-	out.holds = append(out.holds, Holds{m.number, m.settledDemand(), load, m.Counts().Open, m.Counts().Objects, m.heldOf(m.peers[i].Peer)})
+	out.holds = append(out.holds, Holds{m.number, m.settledDemand(), load, m.Counts().Open, m.Counts().Objects, m.takesNone(), m.heldOf(m.peers[i].Peer)})
 	m.send(m.peers[i].Peer, Frame{Holds: &out.holds[len(out.holds)-1]}, out)
 }
 
@@ -986,8 +997,9 @@ func (m *Member) Counts() Counts { return m.accounts.counts() }
 func (m *Member) tell() Told {
 	c := m.Counts()
 	t := Told{
-		Settled: m.settled, Phase: m.phase, Queued: m.accounts.waiting() + len(m.waiting), Open: c.Open, Blocked: c.Blocked, Missing: c.Missing, Objects: c.Objects,
+		Settled: m.settled, Phase: m.phase, Queued: m.accounts.waiting() + m.accounts.staying() + len(m.waiting), Open: c.Open, Blocked: c.Blocked, Missing: c.Missing, Objects: c.Objects,
 		Moved: m.moved, Given: m.accounts.own.given, Redone: m.accounts.own.redone, Drained: m.drains,
+		Withdrawn: m.leave.withdrawn, Withdrawals: m.leave.withdrawals, Stay: m.countStaying(),
 	}
 	for i := range m.slots {
 		t.Drained = t.Drained && !m.slots[i].taken

@@ -34,6 +34,7 @@ type node struct {
 	cut     clocksync.Instant // until when no frame passes
 	heard   clocksync.Instant // when the synchronizer last heard of it
 	drains  bool              // it was told to drain
+	away    bool              // it was told to take no work
 	dead    bool              // it is gone, and perhaps not yet dropped
 	puts    int               // tasks that its program is yet to put in this phase
 	first   int               // of them at its begin
@@ -103,6 +104,8 @@ type space struct {
 	frozen                                                             bool
 	ended                                                              bool
 	calm                                                               bool // nothing dies, no frame is lost, and frames stay in order
+	withdraws                                                          bool // members are withdrawn, and return
+	withdrawals                                                        int
 	anyLife                                                            bool // of a mutant: frames reach the life that is there
 	strategy                                                           func() local.Local
 	topology                                                           local.Topology
@@ -513,6 +516,11 @@ func (w *space) trouble() {
 	case dice < 10 && n != w.nodes[0]: // Somebody has to do it all.
 		n.drains = true
 		w.step(n, &Input{Kind: InDrain})
+	case dice < 30 && dice >= 11 && w.withdraws && !n.drains:
+		if n.away = !n.away; n.away {
+			w.withdrawals++
+		}
+		w.step(n, &Input{Kind: InWithdraw, Active: !n.away})
 	case dice < 11 && len(w.nodes) < 8:
 		w.nodes = append(w.nodes, &node{})
 		w.begin(w.nodes[len(w.nodes)-1], fmt.Sprint("n", len(w.nodes)-1), 1)
@@ -644,7 +652,11 @@ func (w *space) live() {
 		}
 		w.frozen = false
 	}
-	for limit := w.now.Add(patience); !w.ended && w.now < limit; {
+	limit := w.now.Add(patience)
+	if w.withdraws { // Few members do all.
+		limit = limit.Add(3 * patience)
+	}
+	for !w.ended && w.now < limit {
 		w.pulse()
 	}
 	if !w.ended {

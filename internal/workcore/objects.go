@@ -278,9 +278,14 @@ func (s *Store) rouse(o *open) {
 		s.waiting.push(o)
 		return
 	}
+	free := o.isFree()
+	if free && s.away[l.at] {
+		l.at = ""
+	}
+	mayWait := !free || !s.away[s.self] // Else it is sent away.
 	switch {
-	case o.fate != Kept || o.needs > 0 || l.holder != "" || l.place >= 0 || len(o.box.inbox) == 0:
-	case (l.at == "" || l.at == s.self) && len(o.task.Object.At) == 0:
+	case o.fate != Kept || o.needs > 0 || l.holder != "" || l.place >= 0 || len(o.box.inbox) == 0 || slices.Contains(s.staying, o):
+	case mayWait && (l.at == "" || l.at == s.self) && len(o.task.Object.At) == 0:
 		s.queue(o)
 	case !slices.Contains(s.pushes, o):
 		s.pushes = append(s.pushes, o)
@@ -290,7 +295,10 @@ func (s *Store) rouse(o *open) {
 // queue has an object wait behind the others, so that each has its turn.
 func (s *Store) queue(o *open) {
 	s.puts++
-	o.lease.put = s.puts
+	if o.lease.put = s.puts; s.away[s.self] {
+		s.staying = append(s.staying, o)
+		return
+	}
 	s.waiting.push(o)
 }
 
@@ -392,9 +400,11 @@ func (s *Store) vacate(holder string) {
 func (s *Store) takePushes() []*open {
 	list := s.pushes
 	s.pushes = nil
-	slices.SortFunc(list, func(a, b *open) int { return cmp.Compare(a.lease.put, b.lease.put) })
+	slices.SortFunc(list, byPut)
 	return list
 }
+
+func byPut(a, b *open) int { return cmp.Compare(a.lease.put, b.lease.put) }
 
 // Receive takes messages of another account. Taken is the number of the last one; gone: the object has ended
 // in this phase; here is false if it is not in this account.

@@ -46,6 +46,8 @@ type host struct {
 	writes                      []Append
 	told                        Told
 	lost                        int // objects
+	drains, away                bool
+	taken                       []leaseID // by slot
 }
 
 // turn is a run of an object.
@@ -75,11 +77,13 @@ type estate struct {
 	faults   []string
 	ended    bool
 	strategy local.Config
-	bend     func(*host, *Frame) bool
-	twist    func(*host)
-	ids      int
+	// withdraws has members withdraw and return, and objects be bound to the first one.
+	withdraws bool
+	bend      func(*host, *Frame) bool
+	twist     func(*host)
+	ids       int
 
-	kills, moves, served, parcels int
+	kills, moves, served, parcels, withdrawals int
 }
 
 func newEstate(seed uint64, durable bool) *estate {
@@ -149,10 +153,32 @@ func (w *estate) newRoster() {
 	}
 }
 
+// begun are the slots that have begun a run since it was called last, before the log has it.
+func (h *host) begun() (list []int) {
+	before := h.taken
+	h.taken = nil
+	for i := range h.machine.slots {
+		s := &h.machine.slots[i]
+		if is := s.runs(); is && (i >= len(before) || before[i] != s.id()) {
+			list = append(list, i)
+		}
+		h.taken = append(h.taken, leaseID{})
+		if s.runs() {
+			h.taken[i] = s.id()
+		}
+	}
+	return list
+}
+
 func (w *estate) step(h *host, in *Input) {
 	h.machine.Step(w.now, in, &h.out)
 	w.twist(h)
 	h.told = h.out.Told
+	for _, i := range h.begun() {
+		if l := &h.machine.slots[i].Lease; h.machine.gives && (h.drains || !l.stays()) { // Others take work.
+			w.fault("%v: object %s begins to run, although this member takes no work", h.peer, l.Task.ID)
+		}
+	}
 	if h.out.Err != nil {
 		w.fault("%v: %v", h.peer, h.out.Err)
 	}
@@ -302,9 +328,9 @@ func (w *estate) program(h *host) {
 		w.step(h, &Input{Kind: InSettled, Settled: true})
 	case w.IntN(100) == 0 && len(w.roster) > 1:
 		id := w.objects[w.IntN(len(w.objects))]
-		if o := h.machine.accounts.own.account.objects[id]; o != nil && !o.box.pinned {
+		if o := h.machine.accounts.own.account.objects[id]; o != nil && !o.box.pinned && len(o.task.Object.At) == 0 {
 			to := w.roster[w.IntN(len(w.roster))].Name
-			if to == h.peer.Name || slices.ContainsFunc(h.machine.peers, func(p peer) bool { return p.Name == to }) {
+			if to == h.peer.Name && !h.machine.away[h.machine.holder] || slices.ContainsFunc(h.machine.peers, func(p peer) bool { return p.Name == to && !p.away }) {
 				w.moves++
 				w.step(h, &Input{Kind: InMove, ID: id, To: to})
 			}
@@ -325,9 +351,20 @@ func (w *estate) trouble() {
 	case dice < 6 && (w.durable || h != w.hosts[0]):
 		h.cut = w.now.Add(time.Duration(w.IntN(2500)) * time.Millisecond)
 	case dice < 7 && h != w.hosts[0]:
+		h.drains = true
 		w.step(h, &Input{Kind: InDrain})
+	case dice < 15 && w.withdraws:
+		w.withdraw(h)
 	default:
 	}
+}
+
+// withdraw has a host take no work, or take work again.
+func (w *estate) withdraw(h *host) {
+	if h.away = !h.away; h.away {
+		w.withdrawals++
+	}
+	w.step(h, &Input{Kind: InWithdraw, Active: !h.away})
 }
 
 func (w *estate) pulse() {
@@ -501,6 +538,9 @@ func (w *estate) live() {
 			h = w.hosts[w.IntN(len(w.hosts))]
 		}
 		t := Task{ID: id, Func: "new", Object: &Object{}}
+		if w.withdraws && w.IntN(6) == 0 {
+			t.Object.At = []string{"n0", "n1"}[:1+w.IntN(2)]
+		}
 		if i > 0 && w.IntN(2) == 0 {
 			t.Object.Near = []string{w.objects[i-1]}
 		}
@@ -516,7 +556,11 @@ func (w *estate) live() {
 		w.pulse()
 	}
 	w.loss = min(w.loss, 0.02)
-	for limit := w.now.Add(patience); !w.ended && w.now < limit && len(w.faults) == 0; {
+	limit := w.now.Add(patience)
+	if w.withdraws { // Few members do all.
+		limit = limit.Add(3 * patience)
+	}
+	for !w.ended && w.now < limit && len(w.faults) == 0 {
 		w.pulse()
 	}
 	if !w.ended {

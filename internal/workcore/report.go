@@ -3,6 +3,7 @@ package workcore
 import (
 	"slices"
 
+	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/workreport"
 )
 
@@ -11,12 +12,15 @@ func (m *Member) Mail() workreport.Mail {
 	return workreport.Mail{Local: m.accounts.own.account.counts.Direct, Directed: m.sent.Directed, Undirected: m.sent.Undirected}
 }
 
-// Report is how the space stands here. The caller knows Awaits, Stuck and Dropped.
-func (m *Member) Report() *workreport.Report {
+// Report is how the space stands here at an instant. The caller knows Awaits, Stuck and Dropped.
+func (m *Member) Report(now clocksync.Instant) *workreport.Report {
 	t, c := m.tell(), m.Counts()
 	r := &workreport.Report{
 		Member: m.opts.Self.Name, Phase: t.Phase, Idle: t.Idle, Settled: t.Settled, Drains: m.drains, Slots: len(m.slots),
 		Open: t.Open, Blocked: t.Blocked, Missing: t.Missing, Queued: t.Queued, Running: t.Running, Put: c.Put, Moved: t.Moved, Given: t.Given, Redone: t.Redone, Mail: m.Mail(), Holders: m.Holdings(),
+	}
+	if m.leave.withdrawn {
+		r.Withdrawal = &workreport.Withdrawal{Seconds: now.Sub(m.leave.since).Seconds(), Alone: !m.leave.gives, Stay: t.Stay, Objects: m.staying(workreport.MaxStaying)}
 	}
 	if m.durable != nil {
 		r.Log = &workreport.LogReport{Unwritten: t.Unwritten, Accounts: []string{}}

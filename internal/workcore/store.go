@@ -52,18 +52,20 @@ type Store struct {
 	held    map[string][]*open // by holder, in no order
 	results []Result
 	puts    uint64
-	given   uint64  // how often a task came to a holder that it was not with before
-	self    string  // the holder that is not counted
-	redone  uint64  // tasks that a holder was running, or may have begun, when it was lost
-	logs    bool    // what changes the account goes to log
-	log     []byte  // entries, each behind its length
-	scratch []byte  // of note
-	ended   bool    // log has the end of a phase
-	owned   bool    // the last entry of an owner says that it has the account
-	careful bool    // an owner has died in this phase: a task may have killed it
-	batch   int     // messages of one lease of an object
-	leaves  bool    // this member drains: every object may move
-	pushes  []*open // objects with messages whose place is another member
+	given   uint64          // how often a task came to a holder that it was not with before
+	self    string          // the holder that is not counted
+	redone  uint64          // tasks that a holder was running, or may have begun, when it was lost
+	logs    bool            // what changes the account goes to log
+	log     []byte          // entries, each behind its length
+	scratch []byte          // of note
+	ended   bool            // log has the end of a phase
+	owned   bool            // the last entry of an owner says that it has the account
+	careful bool            // an owner has died in this phase: a task may have killed it
+	batch   int             // messages of one lease of an object
+	leaves  bool            // this member drains: every object may move
+	pushes  []*open         // objects with messages whose place is another member
+	away    map[string]bool // holders that take no work; shared by the stores of a member
+	staying []*open         // objects with messages that stay here although this member takes no work
 }
 
 // leased is who has an open task.
@@ -377,7 +379,8 @@ func (s *Store) Hold(holder string, list []Held, settled uint64) (void []int) {
 		}
 	}
 	for _, o := range s.of(holder) {
-		if !has[o.task.ID] && o.lease.demand <= settled {
+		unheard := o.lease.demand == pushed && s.away[holder] && o.isFree() // It is refused.
+		if !has[o.task.ID] && (o.lease.demand <= settled || unheard) {
 			o.lease.at = ""
 			s.back(o)
 		}
@@ -435,7 +438,7 @@ func (s *Store) current(id string, on uint64) *open {
 // of are the tasks that a holder has, in the order of the puts.
 func (s *Store) of(holder string) []*open {
 	list := slices.Clone(s.held[holder])
-	slices.SortFunc(list, func(a, b *open) int { return cmp.Compare(a.lease.put, b.lease.put) })
+	slices.SortFunc(list, byPut)
 	return list
 }
 

@@ -1,6 +1,8 @@
 // Package workreport has the values in which a member tells people how its space stands.
 package workreport
 
+import "slices"
+
 // Report is how a space stands at one member, for people who ask.
 type Report struct {
 	Member  string     `json:"member"`  // its name
@@ -24,6 +26,26 @@ type Report struct {
 	Dropped uint64     `json:"dropped"` // messages to other members that found the queue full
 	Holders []Holding  `json:"holders"` // who has tasks that it has put, by name; itself too
 	Log     *LogReport `json:"log"`     // null: the tasks lie in the process alone
+
+	Withdrawal *Withdrawal `json:"withdrawal"` // null: it takes work
+}
+
+// Withdrawal is how a member stands that takes no work.
+type Withdrawal struct {
+	Seconds float64  `json:"seconds"` // since it was withdrawn
+	Alone   bool     `json:"alone"`   // none of its neighbours takes work, so it works on
+	Stay    int      `json:"stay"`    // objects that ran there last and stay: they are pinned, or bound to members
+	Objects []string `json:"objects"` // their names, some of them if there are many
+}
+
+// MaxStaying bounds the objects of a withdrawal.
+const MaxStaying = 16
+
+// maxName is how many bytes the name of an object in a report has at most.
+const maxName = 1024
+
+func (w *Withdrawal) plausible() bool {
+	return w == nil || w.Seconds >= 0 && w.Stay >= len(w.Objects) && len(w.Objects) <= MaxStaying && !slices.ContainsFunc(w.Objects, func(id string) bool { return len(id) > maxName })
 }
 
 // Mail counts messages to objects by what they cost (ALDY, section 4.1: the classes of objects).
@@ -60,7 +82,7 @@ func (r *Report) Plausible(member string) bool {
 	if l := r.Log; l != nil && (len(l.Stream) > MaxStream || l.Unwritten < 0 || len(l.Accounts) > MaxHolders) {
 		return false
 	}
-	return r.Member == member && r.Phase > 0 && r.Slots > 0 && least >= 0 && r.Blocked <= r.Open && len(r.Holders) <= MaxHolders
+	return r.Withdrawal.plausible() && r.Member == member && r.Phase > 0 && r.Slots > 0 && least >= 0 && r.Blocked <= r.Open && len(r.Holders) <= MaxHolders
 }
 
 // Holding is what another member has of the tasks that this one has put.

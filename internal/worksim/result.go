@@ -26,6 +26,7 @@ type Result struct {
 	Done       float64       // units of work that were done
 	Again      float64       // of them, those that were done before
 	Killed     int           // nodes
+	Withdrawn  int           // how often a node was
 	Twice      int           // items that were recorded once more
 	Faults     []string      // what must never happen
 }

@@ -59,8 +59,10 @@ type node struct {
 	wake    clocksync.Instant
 	last    []clocksync.Instant // by node: when the last frame to it arrives
 	dead    bool
-	ended   clocksync.Instant // when it died, or the run ended
-	busy    time.Duration     // of all slots
+	// withdrawals are those that have not ended.
+	withdrawals int
+	ended       clocksync.Instant // when it died, or the run ended
+	busy        time.Duration     // of all slots
 }
 
 // slot is where a function runs.
@@ -152,6 +154,10 @@ func (w *world) build() error {
 	for _, n := range w.nodes {
 		w.After(w.Between(0, savePause), n.saveBags)
 	}
+	for range s.Withdrawals.Count {
+		n := w.nodes[w.Rand.IntN(len(w.nodes))]
+		w.After(w.Between(s.Withdrawals.From, s.Withdrawals.Until), func() { w.withdraw(n) })
+	}
 	mortal := s.mortal()
 	w.Rand.Shuffle(len(mortal), func(i, k int) { mortal[i], mortal[k] = mortal[k], mortal[i] })
 	for _, i := range mortal[:min(s.Kills.Count, len(mortal))] {
@@ -242,6 +248,24 @@ func (w *world) kill(n *node) {
 		roster := w.roster
 		for _, other := range w.nodes {
 			w.After(w.set.Network.Cost, func() { other.step(&workcore.Input{Kind: workcore.InRoster, Roster: roster}) })
+		}
+	})
+}
+
+// withdraw has a node take no work for a time. If it is withdrawn already, that ends later.
+func (w *world) withdraw(n *node) {
+	if n.dead || w.ended {
+		return
+	}
+	w.result.Withdrawn++
+	n.withdrawals++
+	n.step(&workcore.Input{Kind: workcore.InWithdraw})
+	if w.set.Withdrawals.For == 0 {
+		return
+	}
+	w.After(w.set.Withdrawals.For, func() {
+		if n.withdrawals--; n.withdrawals == 0 {
+			n.step(&workcore.Input{Kind: workcore.InWithdraw, Active: true})
 		}
 	})
 }

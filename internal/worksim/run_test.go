@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/testcount"
 	"github.com/gopegasus/pegasus/internal/workcore"
 )
 
@@ -116,6 +117,26 @@ func TestTroubles(t *testing.T) {
 	}
 }
 
+// TestWithdrawn: nodes are withdrawn and return at random beside other troubles, all work is done once, and a node
+// that is withdrawn for all the time does none beside what runs.
+func TestWithdrawn(t *testing.T) {
+	for seed := range uint64(testcount.Of(t, "WORK", 20)) { //nolint:gosec // Above 0.
+		s := parse(t, troubled+"withdrawals: {count: 25, until: 8s, for: 1500ms}")
+		s.Seed = seed
+		if r := mustRun(t, s); r.Withdrawn == 0 || r.Items != 4300 || r.Twice > 0 {
+			t.Errorf("seed %d: %+v", seed, r)
+		}
+	}
+	idle := mustRun(t, parse(t, "nodes: 2\ntasks: [{count: 40, weight: 1, put: {node: 1}}]\nwithdrawals: {count: 1, from: 3s, until: 3s}")).Idle
+	if least, most := min(idle[0], idle[1]), max(idle[0], idle[1]); least > 0.01 || most < 0.8 {
+		t.Errorf("one of two nodes is withdrawn after 3 of about 37 seconds, and they idle %v", idle)
+	}
+	all := mustRun(t, parse(t, "nodes: 2\ntasks: [{count: 20, weight: 1, put: {node: 1}}]\nwithdrawals: {count: 40, from: 1s, until: 2s}"))
+	if all.Withdrawn != 40 || all.Time < 10*time.Second || all.Time > 25*time.Second {
+		t.Errorf("both nodes are withdrawn, and the work takes %v", all.Time)
+	}
+}
+
 // TestTwice: a member that records what it has recorded before is noticed.
 func TestTwice(t *testing.T) {
 	s := parse(t, "nodes: 4\ntasks: [{kind: bag, items: 2000, weight: 0.01}]")
@@ -215,6 +236,8 @@ func TestRefused(t *testing.T) {
 		"tasks: [{weight: {list: []}}]":                                                   "tasks[0].weight.list: the list is empty: write numbers",
 		"tasks: [{weight: {list: [1], uniform: [1, 2]}}]":                                 "tasks[0].weight: write one of uniform, exponential and list, or a number",
 		"nodes: 2\nkills: {count: 2}" + tasks:                                             "kills.count: 2 is out of range: write 0 to 1, since 1 nodes put no tasks: tasks are lost with the node that has put them",
+		"withdrawals: {count: -1}" + tasks:                                                "withdrawals.count: -1 is out of range: write 0 to 1000000",
+		"withdrawals: {from: 20s}" + tasks:                                                "withdrawals.until: 10s is out of range: write 20s to 24h0m0s",
 		"kills: {from: 20s}" + tasks:                                                      "kills.until: 10s is out of range: write 20s to 24h0m0s",
 	} {
 		if s, err := Parse("s.yaml", []byte(src)); err == nil || !strings.Contains(err.Error(), want) {

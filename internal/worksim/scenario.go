@@ -23,6 +23,8 @@ type Scenario struct {
 	Work    config.Work `yaml:"work"`           // as in a configuration
 	Tasks   []Tasks     `yaml:"tasks,required"` // in the order in which they are put
 	Kills   Kills       `yaml:"kills"`          // of nodes
+
+	Withdrawals Withdrawals `yaml:"withdrawals"` // of nodes
 }
 
 // Nodes are groups of nodes, numbered from 1 through all groups. In a file a number stands for one group.
@@ -98,6 +100,14 @@ type Kills struct {
 	Silence time.Duration `yaml:"silence"` // of a dead node, until the others hear that it is gone
 }
 
+// Withdrawals are of nodes that take no work for a time, as their owners would say.
+type Withdrawals struct {
+	Count int           `yaml:"count"` // of them; a node may be drawn again
+	From  time.Duration `yaml:"from"`  // the earliest
+	Until time.Duration `yaml:"until"` // the latest
+	For   time.Duration `yaml:"for"`   // after which the node takes work again; 0: never
+}
+
 // Limits of a scenario.
 const (
 	maxNodes  = 1024
@@ -123,7 +133,7 @@ func Default() Scenario {
 	return Scenario{
 		Seed: 1, Nodes: Nodes{g}, Work: config.DefaultWork(),
 		Network: Network{Cost: 100 * time.Microsecond, PerByte: 10 * time.Nanosecond},
-		Kills:   Kills{Until: 10 * time.Second, Silence: 2 * time.Second},
+		Kills:   Kills{Until: 10 * time.Second, Silence: 2 * time.Second}, Withdrawals: Withdrawals{Until: 10 * time.Second},
 	}
 }
 
@@ -267,6 +277,11 @@ func (s *Scenario) check(doc *yamlconf.Doc) {
 	}
 	c.need(items <= maxItems, "tasks", "there are more than %d tasks and items of bags: give them more weight instead", maxItems)
 	s.checkKills(c)
+	d := &s.Withdrawals
+	c.count(d.Count, 0, maxItems, "withdrawals.count")
+	c.within(d.From, 0, maxTime, "withdrawals.from")
+	c.within(d.Until, d.From, maxTime, "withdrawals.until")
+	c.within(d.For, 0, maxTime, "withdrawals.for")
 }
 
 func (g *Group) check(c checker, at string) {

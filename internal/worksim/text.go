@@ -33,6 +33,7 @@ var figures = []figure{
 	{"messages", func(r *Result) float64 { return float64(r.Messages) }, number},
 	{"bytes", func(r *Result) float64 { return float64(r.Bytes) }, number},
 	{"nodes killed", func(r *Result) float64 { return float64(r.Killed) }, number},
+	{"withdrawn", func(r *Result) float64 { return float64(r.Withdrawn) }, number},
 	{"done again", func(r *Result) float64 { return r.Again }, func(x float64) string { return fmt.Sprintf("%.2f", x) }},
 	{"recorded twice", func(r *Result) float64 { return float64(r.Twice) }, number},
 }
@@ -69,7 +70,7 @@ func (r *Result) Fields(strategy local.Config) map[string]any {
 	return map[string]any{
 		"seed": r.Seed, "strategy": StrategyText(strategy), "nodes": r.Nodes, "tasks": r.Tasks, "items": r.Items, "work": rounded(r.Work),
 		"time_seconds": r.Time.Seconds(), "bound_seconds": r.Bound.Seconds(), "bound": r.Why, "efficiency": rounded(r.Efficiency), "idle": idle,
-		"parcels": r.Parcels, "moved": r.Moved, "messages": r.Messages, "bytes": r.Bytes, "killed": r.Killed,
+		"parcels": r.Parcels, "moved": r.Moved, "messages": r.Messages, "bytes": r.Bytes, "killed": r.Killed, "withdrawn": r.Withdrawn,
 		"done": rounded(r.Done), "done_again": rounded(r.Again), "recorded_twice": r.Twice, "faults": append([]string{}, r.Faults...),
 	}
 }
