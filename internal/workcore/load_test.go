@@ -141,10 +141,10 @@ func TestMeter(t *testing.T) {
 
 // TestMeterIsBounded: of more objects and pairs the largest are told, with as many names as have room.
 func TestMeterIsBounded(t *testing.T) {
-	m, here := newMeter(), map[string]Peer{}
+	m, here := newMeter(), map[string]atHand{}
 	for i := range 2 * MaxTold {
 		id := fmt.Sprintf("%03d\x00%s", i, strings.Repeat("x", 40))
-		here[id] = Peer{}
+		here[id] = atHand{}
 		m.weights[id] = float64(1 + i)
 		m.volumes[pair{id, "other"}] = float64(1 + i)
 	}

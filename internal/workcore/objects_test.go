@@ -175,7 +175,7 @@ func (w *estate) step(h *host, in *Input) {
 	w.twist(h)
 	h.told = h.out.Told
 	for _, i := range h.begun() {
-		if l := &h.machine.slots[i].Lease; h.machine.gives && (h.drains || !l.stays()) { // Others take work.
+		if l := &h.machine.slots[i].Lease; h.machine.leave.gives && (h.drains || !l.stays()) { // Others take work.
 			w.fault("%v: object %s begins to run, although this member takes no work", h.peer, l.Task.ID)
 		}
 	}
@@ -330,7 +330,7 @@ func (w *estate) program(h *host) {
 		id := w.objects[w.IntN(len(w.objects))]
 		if o := h.machine.accounts.own.account.objects[id]; o != nil && !o.box.pinned && len(o.task.Object.At) == 0 {
 			to := w.roster[w.IntN(len(w.roster))].Name
-			if to == h.peer.Name && !h.machine.away[h.machine.holder] || slices.ContainsFunc(h.machine.peers, func(p peer) bool { return p.Name == to && !p.away }) {
+			if to == h.peer.Name && !h.machine.leave.away[h.machine.holder] || slices.ContainsFunc(h.machine.peers, func(p peer) bool { return p.Name == to && !p.away }) {
 				w.moves++
 				w.step(h, &Input{Kind: InMove, ID: id, To: to})
 			}
