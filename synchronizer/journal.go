@@ -75,6 +75,8 @@ type recorder struct {
 	line   []byte // of the input that is being stepped; the owner's
 	open   bool   // it waits for its end
 	digest journal.Digest
+	level  *plan.Level // of the last input
+	silent bool        // a replay cannot make the outputs again, so nothing is told of them: they depend on redacted values
 
 	writing sync.Mutex // before mu; held while w is written to
 	chunk   []byte     // guarded by writing
@@ -150,6 +152,10 @@ func (j *recorder) begin(level *plan.Level, now clocksync.Instant, in *synccore.
 		j.lose(ended)
 		return
 	}
+	if j.level != level {
+		_, list, err := level.Recorded(level.State)
+		j.level, j.silent = level, j.silent || len(list) > 0 || err != nil
+	}
 	line, err := journal.AppendInput(j.line[:0], level.State, now, journal.Hidden(level, in))
 	if err != nil {
 		j.lose(err)
@@ -167,7 +173,9 @@ func (j *recorder) end(out *synccore.Output) {
 	if out.Ignored {
 		return
 	}
-	j.digest.Add(out)
+	if !j.silent {
+		j.digest.Add(out)
+	}
 	j.line = journal.AppendOutput(j.line, &j.digest)
 	j.input()
 }

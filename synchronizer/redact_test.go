@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -68,6 +70,10 @@ func TestReplayWithoutRedactedValues(t *testing.T) {
 	journal := recordRedacted(t, redacted, synchronizer.Options{})
 	if bytes.Contains(journal, []byte("8641")) || !bytes.Contains(journal, []byte(`"state":[true,null]`)) {
 		t.Errorf("the journal has the value, or no null in its place:\n%s", journal)
+	}
+	outs := regexp.MustCompile(`"out":"[0-9a-f]*"`).FindAll(journal, -1)
+	if n := len(slices.CompactFunc(outs, bytes.Equal)); n != 1 {
+		t.Errorf("the journal has %d hashes of outputs, with which values can be guessed", n)
 	}
 	truths, firings := map[string]string{}, map[string]int{}
 	got, err := synchronizer.Replay(bytes.NewReader(journal), synchronizer.ReplayOptions{Observe: func(_ time.Time, e monitor.Event) {
