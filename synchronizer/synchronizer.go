@@ -383,6 +383,9 @@ func (s *Synchronizer) connect(ctx context.Context, url string) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNotConnected, err)
 	}
+	if s.bus.Open() {
+		s.opt.Logger.Warn("the NATS server asks for no credentials: any program that reaches it can send signals and states in this group; docs/security.md says how to make keys")
+	}
 	if err := s.checkPermissions(ctx, server.Identity()); err != nil {
 		return errors.Join(err, s.bus.Close())
 	}

@@ -22,11 +22,11 @@ import (
 // paid back by splitting and deleting: at first the limit on all lines was 59,000, and one package
 // had more than 5,000 lines.
 var limits = map[string]int{
-	"lines of code":                               97_903, // 14,700 of them are work distribution, 2,100 credentials and keys, 960 the page; 1823 more: withdrawals, redacted values, orders to objects
+	"lines of code":                               97_915, // 14,700 of them are work distribution, 2,100 credentials and keys, 960 the page; 1823 more: withdrawals, redacted values, orders to objects
 	"lines of code of the largest package":        6_512,  // 36 more: withdrawals, redacted values, orders to objects
 	"lines of scgs":                               6_992,  // 40 more: withdrawals, redacted values, orders to objects
 	"lines of internal/synccore":                  7_858,  // 17 more: why of the groups of a predicate; 43 more: withdrawals, redacted values, orders to objects
-	"lines of synchronizer":                       6_423,  // 134 more: a journal that was removed, pegasus reload, subjects that the server refuses; 53 more: withdrawals, redacted values, orders to objects
+	"lines of synchronizer":                       6_434,  // 134 more: a journal that was removed, pegasus reload, subjects that the server refuses; 64 more: redacted values, a server that takes anybody
 	"lines of cmd/pegasus":                        5_608,  // 195 more: withdrawals, redacted values, orders to objects
 	"lines of predicates":                         6_044,  // 82 more: withdrawals, redacted values, orders to objects  // 132 more: causes of faults in expressions, arithmetic of durations
 	"lines of agent":                              6_201,  // 268 more: a refusal of the server ends Join; the share and power of the section work, regions that are declared, a member that was replaced or leaves; 48 more: withdrawals, redacted values, orders to objects

@@ -279,6 +279,9 @@ func TestPermitted(t *testing.T) {
 	if err := b.Permitted(t.Context(), []string{"own.a"}, []string{"own.a"}); err != nil {
 		t.Error(err)
 	}
+	if all := dial(t, startServer(t, embedded.Options{Open: true}).URL(), bus.Options{}); b.Open() || !all.Open() {
+		t.Error("which server takes anybody is not known")
+	}
 	if err := b.Permitted(t.Context(), []string{"not a subject"}, nil); err == nil || errors.Is(err, bus.ErrPermission) {
 		t.Error(err)
 	}

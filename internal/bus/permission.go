@@ -37,6 +37,9 @@ func Denied(err error) (Denial, bool) {
 	return Denial{}, false
 }
 
+// Open reports whether the server takes anybody, without credentials.
+func (b *Bus) Open() bool { return b.nc != nil && !b.nc.AuthRequired() }
+
 // Permitted asks the server whether this user may subscribe to the first subjects and publish to the others. It
 // subscribes for a moment, and publishes an empty message to each of the others. It returns all that the server refuses
 // in one error with [ErrPermission], or why the server could not be asked.
