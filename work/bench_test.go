@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/gopegasus/pegasus/agent"
+	"github.com/gopegasus/pegasus/connect"
 	"github.com/gopegasus/pegasus/embedded"
 	"github.com/gopegasus/pegasus/internal/testnats"
 	"github.com/gopegasus/pegasus/synchronizer"
@@ -34,7 +35,20 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	s, err := work.Open(context.Background(), member, work.Func("empty", empty))
+	server, options, err := connect.To(url, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	nc, err := nats.Connect(server.URL, options...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	s, err := work.Open(context.Background(), member, work.Func("empty", empty),
+		work.Object("marks", func(context.Context, int) (*marks, error) { return &marks{}, nil }),
+		work.On("marks", "touch", func(_ context.Context, m *marks, _ int) error {
+			m.N++
+			return nc.Publish("served", nil)
+		}))
 	if err != nil {
 		log.Fatal(err)
 	}

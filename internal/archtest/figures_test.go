@@ -22,7 +22,7 @@ import (
 // paid back by splitting and deleting: at first the limit on all lines was 59,000, and one package
 // had more than 5,000 lines.
 var limits = map[string]int{
-	"lines of code":                               97_915, // 14,700 of them are work distribution, 2,100 credentials and keys, 960 the page; 1823 more: withdrawals, redacted values, orders to objects
+	"lines of code":                               97_951, // 14,700 of them are work distribution, 2,100 credentials and keys, 960 the page; 1823 more: withdrawals, redacted values, orders to objects; 36 more: objects that wait for absent members
 	"lines of code of the largest package":        6_512,  // 36 more: withdrawals, redacted values, orders to objects
 	"lines of scgs":                               6_992,  // 40 more: withdrawals, redacted values, orders to objects
 	"lines of internal/synccore":                  7_858,  // 17 more: why of the groups of a predicate; 43 more: withdrawals, redacted values, orders to objects
@@ -30,7 +30,7 @@ var limits = map[string]int{
 	"lines of cmd/pegasus":                        5_608,  // 195 more: withdrawals, redacted values, orders to objects
 	"lines of predicates":                         6_044,  // 82 more: withdrawals, redacted values, orders to objects  // 132 more: causes of faults in expressions, arithmetic of durations
 	"lines of agent":                              6_201,  // 268 more: a refusal of the server ends Join; the share and power of the section work, regions that are declared, a member that was replaced or leaves; 48 more: withdrawals, redacted values, orders to objects
-	"lines of internal/workcore":                  6_682,  // 19 more: turns of objects, objects that are bound; the machine of a loop is to become a package of its own; 831 more: withdrawals, redacted values, orders to objects
+	"lines of internal/workcore":                  6_702,  // 20 more: objects that wait for absent members  // 19 more: turns of objects, objects that are bound; the machine of a loop is to become a package of its own; 831 more: withdrawals, redacted values, orders to objects
 	"lines of another package":                    5000,
 	"packages of more than 5,000 lines":           7,  // those seven
 	"files of the package with most files":        46, // 1 more: withdrawals, redacted values, orders to objects

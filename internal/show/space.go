@@ -42,6 +42,12 @@ func SpaceText(s *Space) string {
 		if m.Withdrawal != nil {
 			writeLine(&b, "%s: %s", m.Member, withdrawalText(m.Withdrawal))
 		}
+		for _, o := range m.Waiting {
+			writeLine(&b, "%s: messages to object %s wait: it is bound to %s, and none of them is in the group: start one of them", m.Member, Printable(o.Object), Printable(strings.Join(o.Members, ", ")))
+		}
+		if m.WaitingMore > 0 {
+			writeLine(&b, "%s: and messages to %s more wait for such members", m.Member, Count(m.WaitingMore, "object"))
+		}
 		if m.Mail.Undirected > m.Mail.Directed+m.Mail.Local {
 			writeLine(&b, "%s: asked all members %s which of them has an object, more often than it sent messages: create objects before others send to them", m.Member, Count(int(min(m.Mail.Undirected, 1<<31)), "time")) //nolint:gosec // It is bounded.
 		}

@@ -17,6 +17,7 @@ func TestSpaceText(t *testing.T) {
 			{Member: "w2", Phase: 2, Settled: true, Slots: 1, Queued: 6, Running: 1, Moved: 40, Stuck: 1},
 			{Member: "w3", Phase: 2, Slots: 1, Mail: workreport.Mail{Local: 1, Directed: 1, Undirected: 3}},
 			{Member: "w5", Phase: 2, Settled: true, Slots: 1, Withdrawal: &workreport.Withdrawal{Seconds: 62.04, Stay: 3, Objects: []string{"part/1", "part/\x1b7"}}},
+			{Member: "w7", Phase: 2, Slots: 1, Waiting: []workreport.Bound{{Object: "part/\x1b9", Members: []string{"w8", "w\x1b9"}}}, WaitingMore: 1},
 			{Member: "w6", Phase: 2, Settled: true, Slots: 1, Withdrawal: &workreport.Withdrawal{Seconds: 1e300, Alone: true}},
 		},
 	})
@@ -26,11 +27,14 @@ w1      2      waits for the end  14    2, 1 ID not put  3       2 of 2   0     
 w2      2      serves             0     0                6       1 of 1   1      0    0      40     0       -
 w3      2      may put tasks      0     0                0       0 of 1   0      0    0      0      0       -
 w5      2      WITHDRAWN          0     0                0       0 of 1   0      0    0      0      0       -
+w7      2      may put tasks      0     0                0       0 of 1   0      0    0      0      0       -
 w6      2      WITHDRAWN          0     0                0       0 of 1   0      0    0      0      0       -
 w4: no answer: it has not opened the space, has died, or cannot be reached; pegasus why end says whether the phase waits for it
 w1: 1 message to others found the queue full; what matters is sent again
 w3: asked all members 3 times which of them has an object, more often than it sent messages: create objects before others send to them
 w5: withdrawn for 1m2s; 3 objects stay there, pinned or bound to members: part/1, part/�7 and 1 more
+w7: messages to object part/�9 wait: it is bound to w8, w�9, and none of them is in the group: start one of them
+w7: and messages to 1 object more wait for such members
 w6: withdrawn for 277777h46m40s; none of its neighbours takes work, so it works on; no object stays there
 `
 	if got != want {

@@ -913,6 +913,32 @@ func TestBound(t *testing.T) {
 	}
 }
 
+// TestReportOfWaitingObjects: objects with messages that are bound to members none of which is here.
+func TestReportOfWaitingObjects(t *testing.T) {
+	s := waitingAt(t, Object{At: []string{"cid", "dan"}}, Object{At: []string{"ann"}}, Object{At: []string{"cid", "bob"}}, Object{})
+	strategy, err := local.New(local.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := NewMember(Options{Self: Peer{"ann", 1}, Phase: 1, Slots: 1, Strategy: strategy, Account: s})
+	m.Step(1, &Input{Kind: InRoster, Roster: []Peer{{"ann", 1}, {"bob", 1}}}, &Output{})
+	r := m.Report(2)
+	if len(r.Waiting) != 1 || r.Waiting[0].Object != "0" || !slices.Equal(r.Waiting[0].Members, []string{"cid", "dan"}) || r.WaitingMore != 0 || !r.Plausible("ann") {
+		t.Errorf("%+v", r)
+	}
+	r.Waiting[0].Object = strings.Repeat("x", 2000)
+	if r.Plausible("ann") {
+		t.Error("an object with a name of 2,000 bytes is plausible")
+	}
+	var many []Object
+	for range 20 {
+		many = append(many, Object{At: []string{"cid"}})
+	}
+	if r = NewMember(Options{Self: Peer{"ann", 1}, Phase: 1, Account: waitingAt(t, many...)}).Report(1); len(r.Waiting) != 16 || r.WaitingMore != 4 {
+		t.Errorf("%d objects, and %d more", len(r.Waiting), r.WaitingMore)
+	}
+}
+
 // TestTurns: of objects that always have messages, each runs in turn.
 func TestTurns(t *testing.T) {
 	s := waitingAt(t, Object{}, Object{}, Object{})

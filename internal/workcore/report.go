@@ -2,6 +2,7 @@ package workcore
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/workreport"
@@ -22,6 +23,7 @@ func (m *Member) Report(now clocksync.Instant) *workreport.Report {
 	if m.leave.withdrawn {
 		r.Withdrawal = &workreport.Withdrawal{Seconds: now.Sub(m.leave.since).Seconds(), Alone: !m.leave.gives, Stay: t.Stay, Objects: m.staying(workreport.MaxStaying)}
 	}
+	m.reportWaiting(r)
 	if m.durable != nil {
 		r.Log = &workreport.LogReport{Unwritten: t.Unwritten, Accounts: []string{}}
 		for _, a := range m.accounts.taken[:min(len(m.accounts.taken), workreport.MaxHolders)] {
@@ -33,4 +35,22 @@ func (m *Member) Report(now clocksync.Instant) *workreport.Report {
 		r.Holders = r.Holders[:workreport.MaxHolders]
 	}
 	return r
+}
+
+// reportWaiting adds the objects with messages that are bound to members none of which is here.
+func (m *Member) reportWaiting(r *workreport.Report) {
+	r.Waiting = []workreport.Bound{}
+	isHere := func(name string) bool {
+		return name == m.opts.Self.Name || slices.ContainsFunc(m.peers, func(p peer) bool { return p.Name == name })
+	}
+	m.accounts.each(func(_ string, s *Store) {
+		for id, o := range s.account.objects {
+			if at := o.task.Object.At; o.fate == Kept && len(o.box.inbox) > 0 && len(at) > 0 && !slices.ContainsFunc(at, isHere) {
+				r.Waiting = append(r.Waiting, workreport.Bound{Object: id, Members: at[:min(len(at), workreport.MaxStaying)]})
+			}
+		}
+	})
+	slices.SortFunc(r.Waiting, func(a, b workreport.Bound) int { return strings.Compare(a.Object, b.Object) })
+	r.WaitingMore = max(0, len(r.Waiting)-workreport.MaxStaying)
+	r.Waiting = r.Waiting[:len(r.Waiting)-r.WaitingMore]
 }

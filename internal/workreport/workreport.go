@@ -28,6 +28,20 @@ type Report struct {
 	Log     *LogReport `json:"log"`     // null: the tasks lie in the process alone
 
 	Withdrawal *Withdrawal `json:"withdrawal"` // null: it takes work
+
+	// Waiting are objects of its account whose messages wait, since none of the members that they are bound to is in the group.
+	Waiting     []Bound `json:"waiting"`      // by name, 16 at most
+	WaitingMore int     `json:"waiting_more"` // others
+}
+
+// Bound is an object that is bound to members.
+type Bound struct {
+	Object  string   `json:"object"`  // its name
+	Members []string `json:"members"` // 16 of them at most
+}
+
+func (b *Bound) plausible() bool {
+	return len(b.Object) <= maxName && len(b.Members) <= MaxStaying && !slices.ContainsFunc(b.Members, func(name string) bool { return len(name) > maxName })
 }
 
 // Withdrawal is how a member stands that takes no work.
@@ -38,7 +52,7 @@ type Withdrawal struct {
 	Objects []string `json:"objects"` // their names, some of them if there are many
 }
 
-// MaxStaying bounds the objects of a withdrawal.
+// MaxStaying bounds the objects of a withdrawal, those that wait, and the members that one is bound to.
 const MaxStaying = 16
 
 // maxName is how many bytes the name of an object in a report has at most.
@@ -80,6 +94,9 @@ func (r *Report) Plausible(member string) bool {
 		least = min(least, h.Tasks, h.Runs)
 	}
 	if l := r.Log; l != nil && (len(l.Stream) > MaxStream || l.Unwritten < 0 || len(l.Accounts) > MaxHolders) {
+		return false
+	}
+	if len(r.Waiting) > MaxStaying || r.WaitingMore < 0 || slices.ContainsFunc(r.Waiting, func(b Bound) bool { return !b.plausible() }) {
 		return false
 	}
 	return r.Withdrawal.plausible() && r.Member == member && r.Phase > 0 && r.Slots > 0 && least >= 0 && r.Blocked <= r.Open && len(r.Holders) <= MaxHolders
