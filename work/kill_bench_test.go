@@ -60,19 +60,18 @@ func BenchmarkHolderKilled(b *testing.B) {
 		if err := list[0].Create(b.Context(), "marks", i, 0); err != nil {
 			b.Fatal(err)
 		}
-		for { // Until it has gone there.
+		wait := 10 * time.Millisecond
+		for gone := false; !gone; { // Until the object has gone there.
 			if list[0].Move("marks", i, "helper") == nil {
+				wait = time.Second
 				if err := list[0].Send(b.Context(), i, "touch", 0); err != nil {
 					b.Fatal(err)
 				}
-				if _, err := elsewhere.NextMsg(time.Second); err == nil {
-					break
-				}
 			}
-			if b.Context().Err() != nil {
+			_, err := elsewhere.NextMsg(wait)
+			if gone = err == nil; !gone && b.Context().Err() != nil {
 				b.Fatal("the helper has not come")
 			}
-			time.Sleep(10 * time.Millisecond)
 		}
 		for len(served) > 0 {
 			<-served
