@@ -33,6 +33,11 @@ type ReplayOptions struct {
 	// recorded synchronizer, or another one alone, whose declared state is part of
 	// the recorded one.
 	Changed *Config
+	// Until ends the replay before the first input after it, by the wall clock of the recording host; zero: at the end of
+	// the journal. Then Complete is false.
+	Until time.Time
+	// Inspect is called at the end, and may ask where the synchronizer stood then.
+	Inspect func(*Inspection)
 	// Differ is called where Changed comes to another verdict than the recorded
 	// configuration, and where both come to the same again. Both judge the recorded
 	// inputs: members did what the recorded signals made them do.
@@ -115,7 +120,8 @@ func Replay(r io.Reader, opt ReplayOptions) (*Replayed, error) {
 	}
 	p.core = synccore.New(j.Level, j.Header.Options)
 	p.result.Synchronizer, p.result.Pegasus, p.result.Started = j.Level.Name, j.Header.Pegasus, time.Unix(0, j.Header.Started)
-	p.began, p.since = p.result.Started, j.Header.Now
+	p.began, p.since, p.last = p.result.Started, j.Header.Now, j.Header.Now
+	p.predicates = j.Level.Predicates()
 	if opt.Changed != nil {
 		if err := p.change(); err != nil {
 			return nil, err
@@ -127,7 +133,35 @@ func Replay(r io.Reader, opt ReplayOptions) (*Replayed, error) {
 	if err := p.run(); err != nil {
 		return nil, err
 	}
+	if opt.Inspect != nil {
+		opt.Inspect(&Inspection{replay: p})
+	}
 	return &p.result, nil
+}
+
+// Inspection is a synchronizer at an instant of a recorded run. It must not be used after [ReplayOptions].Inspect has
+// returned.
+type Inspection struct{ replay *replay }
+
+// At is the instant, by the wall clock of the recording host.
+func (i *Inspection) At() time.Time { return i.replay.at(i.replay.last) }
+
+// Status is what [Synchronizer.Status] would have told, without what is not recorded: the tenant, standbys, and messages
+// that were shed.
+func (i *Inspection) Status() monitor.Status { return i.ask(synccore.Question{Status: true}).Status }
+
+// Why is what [Synchronizer.Why] would have told. It fails with [ErrNoPredicate].
+func (i *Inspection) Why(predicate string) (monitor.Explanation, error) {
+	answer := i.ask(synccore.Question{Explain: predicate})
+	if answer.Explanation == nil {
+		return monitor.Explanation{}, noPredicate(i.replay.result.Synchronizer, predicate, i.replay.predicates)
+	}
+	return *answer.Explanation, nil
+}
+
+func (i *Inspection) ask(q synccore.Question) synccore.Answer {
+	i.replay.core.Step(i.replay.last, &synccore.Input{Kind: synccore.InAsk, Ask: &q}, &i.replay.out)
+	return i.replay.out.Answer
 }
 
 // replay is a replay under way.
@@ -142,6 +176,9 @@ type replay struct {
 	// The wall clock's time at an instant of the run, or of the one that carries it on.
 	began time.Time
 	since clocksync.Instant
+	last  clocksync.Instant // of the last input, or of the time at which the replay ends
+
+	predicates []string // of the level in force
 
 	changed      *synccore.Core // nil without a changed configuration
 	changedOut   synccore.Output
@@ -203,7 +240,16 @@ func (p *replay) run() error {
 			if rec.Input.Level, err = p.recorded(rec.Input.Level); err != nil {
 				return err
 			}
+			p.predicates = rec.Input.Level.Predicates()
 		}
+		p.restart(&rec)
+		if until := p.opt.Until; !until.IsZero() && p.at(rec.Now).After(until) {
+			p.last = max(p.last, p.since.Add(until.Sub(p.began)))
+			p.result.Why = "it was replayed until " + until.Format(time.RFC3339Nano)
+			p.result.Inputs = p.journal.Inputs - 1
+			return nil
+		}
+		p.last = rec.Now
 		p.step(&rec)
 	}
 	p.result.Inputs = p.journal.Inputs
@@ -220,14 +266,20 @@ func (p *replay) run() error {
 	return nil
 }
 
-func (p *replay) step(rec *journal.Record) {
-	if r := rec.Input.Restart; r != nil {
-		began := r.Began
-		if began == 0 { // Of a version whose term was the time at which it began.
-			began = int64(r.Term) //nolint:gosec // As then.
-		}
-		p.began, p.since = time.Unix(0, began), rec.Now
+// restart notes the clock of a process that carries the run on.
+func (p *replay) restart(rec *journal.Record) {
+	r := rec.Input.Restart
+	if r == nil {
+		return
 	}
+	began := r.Began
+	if began == 0 { // Of a version whose term was the time at which it began.
+		began = int64(r.Term) //nolint:gosec // As then.
+	}
+	p.began, p.since, p.last = time.Unix(0, began), rec.Now, rec.Now
+}
+
+func (p *replay) step(rec *journal.Record) {
 	p.core.Step(rec.Now, &rec.Input, &p.out)
 	p.digest.Add(&p.out)
 	if !rec.Broken && p.digest.Sum() != rec.Out && p.result.FirstDifference == 0 && len(p.result.NotJudged) == 0 {

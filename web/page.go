@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,9 +21,17 @@ import (
 
 // Source answers the questions of a page.
 type Source interface {
-	// Explain explains a predicate of the synchronizer with that name and group. The page calls
-	// it on one goroutine at a time.
-	Explain(ctx context.Context, synchronizer, group, predicate string) (*monitor.Explanation, error)
+	// Explain explains a predicate of the synchronizer with that name and group: as it is now, or as it was at an instant
+	// of a recorded run. The page calls it on one goroutine at a time.
+	Explain(ctx context.Context, synchronizer, group, predicate string, at time.Time) (*monitor.Explanation, error)
+}
+
+// Recorded is a run that is over.
+type Recorded struct {
+	From, To time.Time // by the wall clock of the recording host
+	// Status tells where each synchronizer stood at an instant. The page calls it on one goroutine at a time, and not beside
+	// Explain.
+	Status func(ctx context.Context, at time.Time) ([]*monitor.Status, error)
 }
 
 // Options configure a page.
@@ -34,15 +43,19 @@ type Options struct {
 	Key string
 	// Prefix is the path that the page lies under, such as "/pegasus"; empty for "/".
 	Prefix string
+	// Recorded is set if the run is over: browsers choose an instant of it. Nil: it is live.
+	Recorded *Recorded
 }
 
 const (
 	policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
 		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 	maxQuestions = 16               // explanations that may be waited for at the same time
+	maxAnswers   = 256              // that are kept
 	explainedFor = time.Second      // how long browsers share an explanation
 	answerTime   = 30 * time.Second // that a browser has to take an answer; a stream sets its own
 	explainTime  = 8 * time.Second  // how long one may take
+	recordTime   = 2 * time.Minute  // the same, if a run has to be stepped through again
 )
 
 //go:embed page
@@ -56,6 +69,7 @@ var types = map[string]string{
 // Page shows a run. Its methods may be called on any goroutine.
 type Page struct {
 	source Source
+	record *Recorded // nil: the run is live
 	now    func() time.Time
 	key    string // empty: none
 	id     string // of this life of the page
@@ -68,10 +82,12 @@ type Page struct {
 	explained map[question]explained // guarded by turn
 }
 
+// question asks why of a predicate. Without a predicate it asks for the status of all synchronizers.
 type question struct {
 	name
 
 	predicate string
+	at        int64 // in milliseconds since 1970; 0: now
 }
 
 type explained struct {
@@ -89,9 +105,15 @@ func New(o Options) (*Page, error) {
 		source: o.Source, now: o.Now, key: o.Key, id: rand.Text(), turn: make(chan struct{}, 1), asked: make(chan struct{}, maxQuestions),
 		explained: map[question]explained{},
 	}
+	if o.Recorded != nil {
+		r := *o.Recorded
+		r.From, r.To = r.From.Truncate(time.Millisecond), r.To.Add(time.Millisecond-1).Truncate(time.Millisecond) // Browsers choose milliseconds.
+		p.record, p.stream.record = &r, &span{r.From.UnixMilli(), r.To.UnixMilli()}
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /stream", p.needKey(p.serveStream))
 	mux.HandleFunc("GET /why", p.needKey(p.serveWhy))
+	mux.HandleFunc("GET /status", p.needKey(p.serveStatus))
 	mux.HandleFunc("GET /{$}", serveFile("index.html"))
 	entries, err := files.ReadDir("page")
 	if err != nil {
@@ -173,9 +195,28 @@ func isLoopback(host string) bool {
 // serveWhy answers with a whyView.
 func (p *Page) serveWhy(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
-	q := question{name{query.Get("group"), query.Get("synchronizer")}, query.Get("predicate")}
+	q := question{name: name{query.Get("group"), query.Get("synchronizer")}, predicate: query.Get("predicate")}
 	if err := p.stream.check(q); err != nil {
 		http.Error(w, err.Error(), http.StatusNotFound)
+		return
+	}
+	p.serveAnswer(w, r, q)
+}
+
+// serveStatus answers with the statusViews of an instant of a recorded run.
+func (p *Page) serveStatus(w http.ResponseWriter, r *http.Request) {
+	if p.record == nil {
+		http.Error(w, "status: the run is live: its status comes with the stream", http.StatusNotFound)
+		return
+	}
+	p.serveAnswer(w, r, question{})
+}
+
+// serveAnswer answers a question about now, or about the instant that the request names.
+func (p *Page) serveAnswer(w http.ResponseWriter, r *http.Request, q question) {
+	var err error
+	if q.at, err = p.instant(r.URL.Query().Get("at")); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
 	select {
@@ -185,7 +226,8 @@ func (p *Page) serveWhy(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprintf("explanations: %d are waited for already: ask again in a second", maxQuestions), http.StatusServiceUnavailable)
 		return
 	}
-	text, err := p.explain(r.Context(), q)
+	_ = http.NewResponseController(w).SetWriteDeadline(p.now().Add(p.patience() + answerTime)) // As above.
+	text, err := p.answer(r.Context(), q)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadGateway)
 		return
@@ -194,9 +236,34 @@ func (p *Page) serveWhy(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(text) // The browser may be gone.
 }
 
-// explain asks the source, unless it has just answered the same question.
-func (p *Page) explain(ctx context.Context, q question) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, explainTime)
+// patience is how long an answer may take.
+func (p *Page) patience() time.Duration {
+	if p.record != nil {
+		return recordTime
+	}
+	return explainTime
+}
+
+// instant reads an instant of a recorded run. It is the end of the run if the text is empty, and 0 if the run is live.
+func (p *Page) instant(text string) (int64, error) {
+	switch {
+	case p.record == nil && text == "":
+		return 0, nil
+	case p.record == nil:
+		return 0, errors.New("at: the run is live: leave it out")
+	case text == "":
+		return p.record.To.UnixMilli(), nil
+	}
+	at, err := strconv.ParseInt(text, 10, 64)
+	if from, to := p.record.From.UnixMilli(), p.record.To.UnixMilli(); err != nil || at < from || at > to {
+		return 0, fmt.Errorf("at %.40q: it is no instant of the run: give milliseconds since 1970, %d to %d", text, from, to)
+	}
+	return at, nil
+}
+
+// answer asks the source, unless it has just answered the same question. Answers about a recorded run do not grow old.
+func (p *Page) answer(ctx context.Context, q question) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.patience())
 	defer cancel()
 	select {
 	case p.turn <- struct{}{}:
@@ -205,7 +272,7 @@ func (p *Page) explain(ctx context.Context, q question) ([]byte, error) {
 		return nil, errors.New("explanation: other questions took too long: ask again in a second")
 	}
 	for old, e := range p.explained {
-		if p.now().Sub(e.at) > explainedFor {
+		if q.at == 0 && p.now().Sub(e.at) > explainedFor || len(p.explained) >= maxAnswers {
 			delete(p.explained, old)
 		}
 	}
@@ -213,14 +280,40 @@ func (p *Page) explain(ctx context.Context, q question) ([]byte, error) {
 	if ok {
 		return e.text, nil
 	}
-	answer, err := p.source.Explain(ctx, q.synchronizer, q.group, q.predicate)
+	view, err := p.view(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	text, err := json.Marshal(newWhyView(answer))
+	text, err := json.Marshal(view)
 	if err != nil {
 		return nil, err
 	}
 	p.explained[q] = explained{p.now(), text}
 	return text, nil
+}
+
+// view is the answer to a question.
+func (p *Page) view(ctx context.Context, q question) (any, error) {
+	at := time.Time{}
+	if q.at != 0 {
+		at = time.UnixMilli(q.at)
+	}
+	if q.predicate != "" {
+		answer, err := p.source.Explain(ctx, q.synchronizer, q.group, q.predicate, at)
+		if err != nil {
+			return nil, err
+		}
+		return newWhyView(answer), nil
+	}
+	list, err := p.record.Status(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	views := []*statusView{}
+	for _, s := range list {
+		v := newStatusView(s, 0)
+		v.Time = q.at
+		views = append(views, v)
+	}
+	return views, nil
 }

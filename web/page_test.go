@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -28,7 +29,7 @@ type source struct {
 	hold  chan struct{} // not nil: answers wait until it is closed
 }
 
-func (s *source) Explain(ctx context.Context, synchronizer, group, predicate string) (*monitor.Explanation, error) {
+func (s *source) Explain(ctx context.Context, synchronizer, group, predicate string, _ time.Time) (*monitor.Explanation, error) {
 	s.asked <- synchronizer + "/" + group + "/" + predicate
 	if s.hold != nil {
 		select {
@@ -509,5 +510,54 @@ func TestScripts(t *testing.T) {
 	}
 	if out, err := exec.CommandContext(t.Context(), node, "testdata/model_test.mjs", "page/model.js").CombinedOutput(); err != nil || !strings.Contains(string(out), "ok") {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestRecorded: of a run that is over a browser gets its time, all events, and the status and reasons of an instant of it.
+func TestRecorded(t *testing.T) {
+	from := time.UnixMilli(1_000)
+	var asked []time.Time
+	record := &web.Recorded{From: from, To: from.Add(time.Minute), Status: func(_ context.Context, at time.Time) ([]*monitor.Status, error) {
+		asked = append(asked, at)
+		if at.Equal(from) {
+			return nil, errors.New("journal x: line 3: it is damaged")
+		}
+		return []*monitor.Status{{Synchronizer: "g", Group: "workers", Epoch: 7}}, nil
+	}}
+	p, err := web.New(web.Options{Source: &source{}, Now: time.Now, Recorded: record})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.PublishStatus(&monitor.Status{Synchronizer: "g", Group: "workers", Predicates: []monitor.PredicateStatus{{Name: "p"}}})
+	server := httptest.NewServer(p)
+	defer server.Close()
+	get := func(path string) (int, string) {
+		t.Helper()
+		a := get(t, server.URL+path)
+		return a.code, a.text
+	}
+	for range 2 { // The second answer is kept.
+		if code, text := get("/status?at=31000"); code != http.StatusOK || !strings.Contains(text, `"epoch":"epoch 7"`) || !strings.Contains(text, `"time":31000`) {
+			t.Errorf("%d %s", code, text)
+		}
+	}
+	if code, text := get("/status"); code != http.StatusOK || len(asked) != 2 || !asked[0].Equal(time.UnixMilli(31_000)) || !asked[1].Equal(record.To) {
+		t.Errorf("%d %s, asked %v", code, text, asked)
+	}
+	if code, text := get("/status?at=1000"); code != http.StatusBadGateway || text != "journal x: line 3: it is damaged\n" {
+		t.Errorf("%d %s", code, text)
+	}
+	for _, at := range []string{"999", "61001", "-1", "1e4", "now", "31000;", "99999999999999999999", strings.Repeat("1", 100)} {
+		code, text := get("/why?group=workers&synchronizer=g&predicate=p&at=" + url.QueryEscape(at))
+		if want := fmt.Sprintf("at %.40q: it is no instant of the run: give milliseconds since 1970, 1000 to 61000\n", at); code != http.StatusBadRequest || text != want {
+			t.Errorf("%d %swant %s", code, text, want)
+		}
+	}
+	_, server = serve(t, "", &source{})
+	if code, text := get("/status?at=1"); code != http.StatusNotFound || text != "status: the run is live: its status comes with the stream\n" {
+		t.Errorf("%d %s", code, text)
+	}
+	if code, text := get("/why?group=workers&synchronizer=g&predicate=mute&at=1"); code != http.StatusBadRequest || text != "at: the run is live: leave it out\n" {
+		t.Errorf("%d %s", code, text)
 	}
 }

@@ -20,7 +20,9 @@ const (
 	maxSynchronizers = 256     // whose status is kept
 	maxHistory       = 2_000   // events that a new browser gets
 	maxHistoryBytes  = 2 << 20 // that these have
-	maxText          = 2_000   // bytes of the text of an event
+	maxRecord        = 20_000  // events of a recorded run that a browser gets
+	maxRecordBytes   = 16 << 20
+	maxText          = 2_000 // bytes of the text of an event
 	aliveEvery       = 2 * time.Second
 	writeTime        = 10 * time.Second // that a browser has to take a frame
 )
@@ -35,6 +37,13 @@ type stream struct {
 	number   uint64   // of the newest event
 	dropped  uint64   // browsers that read too slowly
 	full     bool     // a synchronizer beyond maxSynchronizers was left out
+	record   *span    // nil: the run is live
+}
+
+// span is the time of a recorded run, in milliseconds since 1970.
+type span struct {
+	From int64 `json:"from"`
+	To   int64 `json:"to"`
 }
 
 // browser is one reader of the stream. The lock of the stream guards its fields.
@@ -62,6 +71,7 @@ type hello struct {
 	Page    string `json:"page"`    // another one after the page was started again
 	Oldest  uint64 `json:"oldest"`  // number of the first event that follows
 	Dropped uint64 `json:"dropped"` // browsers that read too slowly, so far
+	Record  *span  `json:"record"`  // null: the run is live
 }
 
 // eventView is an event as browsers get it.
@@ -154,7 +164,11 @@ func (st *stream) add(e eventView) {
 	frame := encode(e)
 	st.history = append(st.history, frame)
 	st.bytes += len(frame)
-	for len(st.history) > maxHistory || st.bytes > maxHistoryBytes {
+	most, mostBytes := maxHistory, maxHistoryBytes
+	if st.record != nil {
+		most, mostBytes = maxRecord, maxRecordBytes
+	}
+	for len(st.history) > most || st.bytes > mostBytes {
 		st.bytes -= len(st.history[0])
 		st.history[0] = nil
 		st.history = st.history[1:]
@@ -234,7 +248,7 @@ func (st *stream) open(now time.Time, page string) (b *browser, first [][]byte) 
 	}
 	b = &browser{wake: make(chan struct{}, 1)}
 	st.browsers[b] = struct{}{}
-	first = append(first, encode(hello{"hello", page, st.number - uint64(len(st.history)) + 1, st.dropped}))
+	first = append(first, encode(hello{"hello", page, st.number - uint64(len(st.history)) + 1, st.dropped, st.record}))
 	first = append(first, st.history...)
 	for _, k := range st.latest {
 		v := *k.view

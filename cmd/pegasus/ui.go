@@ -27,6 +27,9 @@ that stand by, the members with their states and clocks, the predicates with the
 verdicts and what they wait for, the last decisions, the events on a timeline, and
 for each predicate why it fired or does not. It prints the URL of the page.
 
+--journal DIR shows a run that is over, from the journals that run --journal has written:
+the same pages, for each instant that is chosen. It needs no server.
+
 The page only reads. It listens on the loopback interface alone; from another
 machine, use a tunnel such as ssh -L. Whoever has the URL can read the page: the key
 in it is another one each time. Global states are looked at once a second; events
@@ -37,6 +40,7 @@ come as they happen. The page marks old values, and says since when.
 Exit codes: 0 ended by a signal, 1 nobody answers at the beginning, 2 wrong usage.`
 
 const uiExample = `  pegasus ui
+  pegasus ui --journal journals
   pegasus ui --listen 127.0.0.1:8233
   pegasus ui --nats nats://127.0.0.1:4222 --tenant blue`
 
@@ -44,14 +48,14 @@ const uiExample = `  pegasus ui
 type uiFlags struct {
 	liveFlags
 
-	listen, prefix string
+	listen, prefix, journal string
 }
 
 func newUI() *cobra.Command {
 	var f uiFlags
 	cmd := &cobra.Command{
 		Use:     "ui",
-		Short:   "Show a run in a browser while it goes on",
+		Short:   "Show a run in a browser, live or recorded",
 		Long:    uiHelp,
 		Example: uiExample,
 		Args:    noArguments,
@@ -60,6 +64,7 @@ func newUI() *cobra.Command {
 	f.add(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "`ADDRESS` of the loopback interface to listen on; port 0 is any free one")
+	flags.StringVar(&f.journal, "journal", "", "show the recorded run of `DIR|FILE` instead of a live one")
 	flags.StringVar(&f.prefix, "prefix", "", "`PATH` that the page lies under, behind a proxy (default /)")
 	return cmd
 }
@@ -83,6 +88,9 @@ func listenOnLoopback(address string) (net.Listener, error) {
 func (f *uiFlags) servePage(cmd *cobra.Command) error {
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
+	if f.journal != "" {
+		return f.serveJournal(cmd)
+	}
 	explains := &explainer{}
 	key := rand.Text()
 	page, err := web.New(web.Options{Source: explains, Now: time.Now, Key: key, Prefix: f.prefix})
@@ -108,7 +116,7 @@ func (f *uiFlags) servePage(cmd *cobra.Command) error {
 	if err != nil {
 		return ended(cmd.Context(), fail(err))
 	}
-	url := "http://" + listener.Addr().String() + strings.TrimSuffix(f.prefix, "/") + "/#key=" + key
+	url := f.url(listener, key)
 	text := fmt.Sprintf("%s shows %s at %s, tenant %s; Ctrl-C ends it\n", url, strings.Join(names, ", "), l.shown, l.tenant)
 	if f.json {
 		text = show.JSONLine(struct {
@@ -130,6 +138,11 @@ func (f *uiFlags) servePage(cmd *cobra.Command) error {
 	err = servePages(ctx, listener, page)
 	cancel()
 	return ended(cmd.Context(), fail(errors.Join(err, <-polled, s.feed.end())))
+}
+
+// url is what a browser opens.
+func (f *uiFlags) url(l net.Listener, key string) string {
+	return "http://" + l.Addr().String() + strings.TrimSuffix(f.prefix, "/") + "/#key=" + key
 }
 
 // servePages serves until the context ends, and ends all streams before it returns.
@@ -174,7 +187,7 @@ func publish(page *web.Page, e show.Entry) {
 type explainer struct{ asker ask.Asker }
 
 // Explain implements web.Source.
-func (x *explainer) Explain(ctx context.Context, name, group, predicate string) (*monitor.Explanation, error) {
+func (x *explainer) Explain(ctx context.Context, name, group, predicate string, _ time.Time) (*monitor.Explanation, error) {
 	e := &monitor.Explanation{}
 	err := x.asker.Ask(ctx, synchronizer.Presence{Synchronizer: name, Group: group}, wire.VerbWhy, predicate, e)
 	return e, err

@@ -1,4 +1,5 @@
 // @ts-check
+import { Cursor } from "./cursor.js";
 import { element, setText } from "./dom.js";
 import { Events, clock, keyOf, oldSince } from "./model.js";
 import { Overview } from "./overview.js";
@@ -7,12 +8,13 @@ import { Why } from "./why.js";
 
 /**
  * What the stream has brought. A status came at an instant of performance.now; its key is
- * that of keyOf.
- * @typedef {{statuses: Map<string, {view: any, at: number}>, events: Events}} State
+ * that of keyOf. Of a run that is over, record is its time, and at is the instant that is shown; both are
+ * in milliseconds since 1970.
+ * @typedef {{statuses: Map<string, {view: any, at: number}>, events: Events, record: {from: number, to: number} | null, at: number}} State
  */
 
 /** @type {State} */
-const state = { statuses: new Map(), events: new Events() };
+const state = { statuses: new Map(), events: new Events(), record: null, at: 0 };
 
 // The key of the page stands behind #key= in the URL that was printed. It stays in this browser.
 const place = `pegasus key ${location.pathname}`;
@@ -29,8 +31,10 @@ let lastFrame = performance.now();
 let connected = false;
 let dropped = 0;
 let refused = false;
+const cursor = new Cursor((at) => show(at, true));
+/** @type {HTMLElement} */ (document.getElementById("cursor")).append(cursor.root);
 
-/** @type {{root: HTMLElement, show: (state: State) => void, close?: () => void}} */
+/** @type {{root: HTMLElement, show: (state: State) => void, ask?: (at: number) => void, close?: () => void}} */
 let page = { root: element("div"), show() {} };
 let wanted = false;
 
@@ -44,13 +48,42 @@ function draw() {
   });
 }
 
+/**
+ * Shows an instant of a run that is over, and writes it into the address.
+ * @param {number} at
+ * @param {boolean} write
+ */
+async function show(at, write) {
+  if (!state.record) return;
+  state.at = Math.min(state.record.to, Math.max(state.record.from, Math.round(at)));
+  cursor.show(state);
+  if (write) history.replaceState(null, "", `${location.hash.split("?")[0] || "#overview"}?at=${state.at}`);
+  page.ask?.(state.at);
+  draw();
+  const asked = state.at;
+  let text = "";
+  try {
+    const r = await fetch(`status?${new URLSearchParams({ key, at: String(asked) })}`);
+    if (!r.ok) text = await r.text();
+    else if (asked === state.at) {
+      state.statuses = new Map((await r.json()).map((/** @type {any} */ view) => [keyOf(view), { view, at: performance.now() }]));
+    }
+  } catch (e) {
+    text = `the page does not answer: ${e}`;
+  }
+  if (asked === state.at) cursor.fault(text);
+  draw();
+}
+
 function route() {
-  const [name, ...rest] = location.hash.slice(1).split("/");
+  const [place, query] = location.hash.slice(1).split("?");
+  const [name, ...rest] = place.split("/");
+  const at = Number(new URLSearchParams(query).get("at"));
   page.close?.();
   if (name === "why" && rest.length === 3) {
-    page = new Why(decode(rest[0]), decode(rest[1]), decode(rest[2]), key);
+    page = new Why(decode(rest[0]), decode(rest[1]), decode(rest[2]), key, state.record ? state.at : 0);
   } else if (name === "timeline") {
-    page = new Timeline();
+    page = new Timeline((at) => show(at, true));
   } else {
     page = new Overview();
   }
@@ -59,6 +92,8 @@ function route() {
     else a.removeAttribute("aria-current");
   }
   main.replaceChildren(page.root);
+  if (at > 0 && at !== state.at) show(at, false);
+  else if (state.record) history.replaceState(null, "", `#${place}?at=${state.at}`);
   draw();
 }
 
@@ -81,7 +116,11 @@ function connect() {
     if (frame.kind === "hello") {
       state.events.hello(frame.page);
       dropped = frame.dropped;
-    } else if (frame.kind === "status") {
+      if (frame.record && !state.record) {
+        state.record = frame.record;
+        show(Number(new URLSearchParams(location.hash.split("?")[1]).get("at")) || frame.record.to, true);
+      }
+    } else if (frame.kind === "status" && !state.record) {
       state.statuses.set(keyOf(frame), { view: frame, at: performance.now() - frame.age });
     } else if (frame.kind === "event") {
       state.events.add(frame);
@@ -102,6 +141,7 @@ function check() {
   const slow = dropped > 0 ? `; ${dropped} slow browsers were dropped` : "";
   const since = oldSince(age, -1, new Date());
   if (refused) setText(connection, `The page was refused ${since}: open the URL that pegasus ui printed, or close other tabs`);
+  else if (state.record) setText(connection, stopped ? `The page stopped at ${since}` : "A recorded run");
   else setText(connection, stopped ? `The stream stopped at ${since}: all values are of then` : `Live, ${clock(new Date())}${slow}`);
   document.body.classList.toggle("stopped", stopped);
   draw();

@@ -171,3 +171,84 @@ export function oldSince(age, limit, now) {
 export function clock(t) {
   return [t.getHours(), t.getMinutes(), t.getSeconds()].map((n) => String(n).padStart(2, "0")).join(":");
 }
+
+/**
+ * An instant with milliseconds, such as 2026-01-02 03:04:05.678.
+ * @param {number} at in milliseconds since 1970
+ */
+export function instant(at) {
+  const t = new Date(at);
+  const two = (/** @type {number} */ n) => String(n).padStart(2, "0");
+  return `${t.getFullYear()}-${two(t.getMonth() + 1)}-${two(t.getDate())} ${clock(t)}.${String(t.getMilliseconds()).padStart(3, "0")}`;
+}
+
+/**
+ * The instant from which on the decision before or behind an instant has been made; null if there is none. The time of an event was
+ * cut to milliseconds, so the instant is one later.
+ * @param {PageEvent[]} events
+ * @param {number} at
+ * @param {number} step -1: before, 1: behind
+ * @returns {number | null}
+ */
+export function nextDecision(events, at, step) {
+  let best = null;
+  for (const e of events) {
+    if (!e.mark || !e.lane.startsWith("predicate ")) continue;
+    const t = e.time + 1;
+    if ((t - at) * step <= 0) continue;
+    if (best === null || (best - t) * step > 0) best = t;
+  }
+  return best;
+}
+
+const leastWide = 1, mostWide = 7 * 24 * 3600 * 1000; // milliseconds
+
+/** The part of the time that is drawn. */
+export class View {
+  /** @param {number} wide in milliseconds */
+  constructor(wide) {
+    this.wide = wide;
+    /** @type {number | null} */
+    this.to = null; // where it ends; null: it follows the newest
+  }
+
+  /**
+   * @param {number} newest
+   * @returns {{from: number, to: number}}
+   */
+  range(newest) {
+    const to = this.to ?? newest;
+    return { from: to - this.wide, to };
+  }
+
+  /**
+   * Widens the view by a factor. The instant at a share of it stays where it is; the end stays while it follows.
+   * @param {number} factor
+   * @param {number} share 0: the beginning, 1: the end
+   */
+  zoom(factor, share) {
+    const wide = Math.min(mostWide, Math.max(leastWide, this.wide * factor));
+    if (this.to !== null) this.to += (wide - this.wide) * (1 - share);
+    this.wide = wide;
+  }
+
+  /**
+   * Moves the view by a share of it.
+   * @param {number} share less than 0: to earlier times
+   * @param {number} newest
+   */
+  pan(share, newest) {
+    const to = (this.to ?? newest) + share * this.wide;
+    this.to = to >= newest ? null : to;
+  }
+
+  /**
+   * Has an instant be in the view.
+   * @param {number} at
+   * @param {number} newest
+   */
+  reach(at, newest) {
+    const { from, to } = this.range(newest);
+    if (at < from || at > to) this.to = at + this.wide / 4;
+  }
+}

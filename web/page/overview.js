@@ -1,6 +1,6 @@
 // @ts-check
 import { Table, element, setText, whyLink } from "./dom.js";
-import { clock, oldSince } from "./model.js";
+import { clock, instant, oldSince } from "./model.js";
 
 /** After this many milliseconds a status is old. */
 export const statusLimit = 3000;
@@ -22,12 +22,12 @@ class Section {
   /**
    * @param {any} s a statusView
    * @param {string[]} below synchronizers that are members of this one
-   * @param {number} age of the status in milliseconds
+   * @param {string} time of the status
    */
-  show(s, below, age) {
+  show(s, below, time) {
     setText(this.title, s.synchronizer);
     const facts = [
-      ["As of", clock(new Date(Date.now() - age))], ["Group", `${s.group}, tenant ${s.tenant}`], ["Epoch", s.epoch], ["State", s.state], ["Leads", s.leader],
+      ["As of", time], ["Group", s.tenant ? `${s.group}, tenant ${s.tenant}` : s.group], ["Epoch", s.epoch], ["State", s.state], ["Leads", s.leader],
       ["Stands by", s.standbys.join("; ") || "no process"],
     ];
     if (below.length > 0) facts.push(["Level", `above ${below.join(", ")}`]);
@@ -77,8 +77,8 @@ export class Overview {
         this.root.append(section.root);
       }
       const below = view.members.map((/** @type {any} */ m) => m.name).filter((/** @type {string} */ n) => names.has(n));
-      const age = performance.now() - at;
-      section.show(view, below, age);
+      const age = state.record ? 0 : performance.now() - at;
+      section.show(view, below, state.record ? instant(state.at) : clock(new Date(Date.now() - age)));
       const old = oldSince(age, statusLimit, new Date());
       setText(section.old, old && `Old values: ${view.synchronizer} has not answered since ${old}.`);
       section.root.classList.toggle("old", old !== "");

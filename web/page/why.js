@@ -9,9 +9,11 @@ export class Why {
    * @param {string} synchronizer
    * @param {string} predicate
    * @param {string} key
+   * @param {number} at an instant of a run that is over, in milliseconds since 1970; 0: now
    */
-  constructor(group, synchronizer, predicate, key) {
+  constructor(group, synchronizer, predicate, key, at) {
     this.query = new URLSearchParams({ group, synchronizer, predicate, key });
+    this.instant = at;
     this.title = element("h2", {}, `Why ${predicate}`);
     this.fault = element("p", { class: "warning", role: "status" });
     this.body = element("div");
@@ -23,6 +25,16 @@ export class Why {
     this.answer();
   }
 
+  /**
+   * Asks for another instant.
+   * @param {number} at
+   */
+  ask(at) {
+    const waits = this.instant === 0; // For the next question, which comes by itself.
+    this.instant = at;
+    if (!waits) this.answer();
+  }
+
   /** Ends the questions. */
   close() {
     this.ended = true;
@@ -30,8 +42,14 @@ export class Why {
 
   async answer() {
     let fault = "";
+    const at = this.instant;
+    if (at > 0) this.query.set("at", String(at));
     try {
-      const r = await fetch(`why?${this.query}`, { signal: AbortSignal.timeout(10000) });
+      const r = await fetch(`why?${this.query}`, at > 0 ? {} : { signal: AbortSignal.timeout(10000) });
+      if (at !== this.instant) { // Another instant was chosen meanwhile, which asks by itself if this one was one.
+        if (at === 0) this.answer();
+        return;
+      }
       if (r.ok) {
         this.fill(await r.json());
         this.at = performance.now();
@@ -44,12 +62,12 @@ export class Why {
     if (this.ended) return;
     this.fault.dataset.text = fault;
     this.show();
-    setTimeout(() => this.answer(), 1000);
+    if (this.instant === 0) setTimeout(() => this.answer(), 1000);
   }
 
   /** Says how old the values are. */
   show() {
-    const old = this.at > 0 ? oldSince(performance.now() - this.at, 3000, new Date()) : "";
+    const old = this.at > 0 && this.instant === 0 ? oldSince(performance.now() - this.at, 3000, new Date()) : "";
     const fault = this.fault.dataset.text ?? "";
     setText(this.fault, [old && `Old values: the last answer came ${old}.`, fault].filter(Boolean).join(" "));
     this.root.classList.toggle("old", old !== "");
@@ -85,7 +103,7 @@ class Explained {
   /** @param {any} v */
   fill(v) {
     setText(this.title, `${v.synchronizer}: ${v.name} is ${v.truth}${v.since && ` for ${v.since}`}`);
-    setText(this.facts, [`fired ${v.fired} times`, v.for && `hold time ${v.for}`, v.state, v.reason, ...v.notes].filter(Boolean).join("; "));
+    setText(this.facts, [`fired ${v.fired} ${v.fired === "1" ? "time" : "times"}`, v.for && `hold time ${v.for}`, v.state, v.reason, ...v.notes].filter(Boolean).join("; "));
     setText(this.when, v.when);
     this.parts.fill(v.parts.map((/** @type {any} */ p) => ({
       class: ["true", "false", "unknown"].includes(p.value) ? `truth-${p.value}` : "", cells: ["\u2003".repeat(Math.min(p.depth, 20)) + p.text, p.value, p.for, p.against, p.maybe, p.reason],

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { pathToFileURL } from "node:url";
 
-const { Events, layOut, place, oldSince, clock } = await import(pathToFileURL(process.argv[2]));
+const { Events, View, layOut, place, oldSince, clock, instant, nextDecision } = await import(pathToFileURL(process.argv[2]));
 
 let n = 0;
 const event = (time, lane, more) => ({ number: ++n, time, synchronizer: "s", event: "verdict", lane, mark: false, text: "", ...more });
@@ -69,4 +69,37 @@ const now = new Date(2026, 0, 1, 9, 5, 7);
 assert.equal(oldSince(3000, 3000, now), "");
 assert.equal(oldSince(5500, 3000, now), "09:05:01, 5 s ago");
 assert.equal(clock(now), "09:05:07");
+assert.equal(instant(new Date(2026, 0, 1, 9, 5, 7, 4).getTime()), "2026-01-01 09:05:07.004");
+
+// The view: what is under the pointer stays there; at the newest it follows.
+{
+  const v = new View(1000);
+  assert.deepEqual(v.range(5000), { from: 4000, to: 5000 });
+  v.zoom(0.5, 0.5);
+  assert.deepEqual(v.range(6000), { from: 5500, to: 6000 });
+  v.pan(-1, 6000);
+  assert.deepEqual(v.range(9000), { from: 5000, to: 5500 });
+  v.zoom(2, 0.2); // 5100 is at a fifth.
+  assert.deepEqual(v.range(9000), { from: 4900, to: 5900 });
+  v.reach(5000, 9000);
+  assert.deepEqual(v.range(9000), { from: 4900, to: 5900 });
+  v.reach(100, 9000);
+  assert.deepEqual(v.range(9000), { from: -650, to: 350 });
+  v.pan(100, 9000);
+  assert.equal(v.to, null);
+  for (let i = 0; i < 100; i++) v.zoom(0.1, 0.5);
+  assert.equal(v.wide, 1);
+  for (let i = 0; i < 100; i++) v.zoom(10, 0.5);
+  assert.equal(v.wide, 7 * 24 * 3600 * 1000);
+}
+
+// Decisions before and behind an instant: marks of predicates alone.
+{
+  const list = [event(10, "predicate p", { mark: true }), event(15, "member m", { mark: true }), event(20, "predicate q", { mark: true }), event(25, "predicate q", {})];
+  assert.equal(nextDecision(list, 0, 1), 11);
+  assert.equal(nextDecision(list, 11, 1), 21);
+  assert.equal(nextDecision(list, 21, 1), null);
+  assert.equal(nextDecision(list, 21, -1), 11);
+  assert.equal(nextDecision(list, 11, -1), null);
+}
 console.log("ok");

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gopegasus/pegasus/internal/detectcmd"
+	"github.com/gopegasus/pegasus/internal/show"
+	"github.com/gopegasus/pegasus/monitor"
+	"github.com/gopegasus/pegasus/synchronizer"
+	"github.com/gopegasus/pegasus/web"
+)
+
+// progressEvery is how often reading a long journal says how far it is.
+const progressEvery = 2 * time.Second
+
+// recordings are the journals of a run that is over, each of one synchronizer.
+type recordings struct {
+	list     []*recordedRun
+	from, to time.Time
+}
+
+type recordedRun struct {
+	file, name, group string
+}
+
+// serveJournal is servePage for a run that is over.
+func (f *uiFlags) serveJournal(cmd *cobra.Command) error {
+	for _, name := range []string{"nats", "context", "creds", "nkey", "user", "password-file", "token-file", "tlsca", "tlscert", "tlskey", "tenant", "synchronizer"} {
+		if cmd.Flags().Changed(name) {
+			return fmt.Errorf("--journal shows a run that is over, without a server: leave out --%s", name)
+		}
+	}
+	files, err := journalFiles(f.journal)
+	if err != nil {
+		return fail(err)
+	}
+	listener, err := listenOnLoopback(f.listen)
+	if err != nil {
+		return err
+	}
+	defer listener.Close() //nolint:errcheck // The server has closed it.
+	r := &recordings{}
+	var lines []*monitor.Line
+	var statuses []*monitor.Status
+	for _, file := range files {
+		some, status, err := r.read(cmd.Context(), file, cmd.ErrOrStderr())
+		if err != nil {
+			return ended(cmd.Context(), fail(fmt.Errorf("%s: %w", file, err)))
+		}
+		lines, statuses = append(lines, some...), append(statuses, status)
+	}
+	key := rand.Text()
+	page, err := web.New(web.Options{Source: r, Now: time.Now, Key: key, Prefix: f.prefix, Recorded: &web.Recorded{From: r.from, To: r.to, Status: r.status}})
+	if err != nil {
+		return fmt.Errorf("--%w", err)
+	}
+	for _, s := range statuses {
+		page.PublishStatus(s)
+	}
+	for _, l := range lines {
+		page.PublishEvent(l)
+	}
+	url := f.url(listener, key)
+	text := fmt.Sprintf("%s shows %s, %v of %s; Ctrl-C ends it\n", url, f.journal, r.to.Sub(r.from).Round(time.Millisecond), show.Count(len(r.list), "synchronizer"))
+	if f.json {
+		text = show.JSONLine(struct {
+			URL     string `json:"url"`
+			Journal string `json:"journal"`
+		}{url, f.journal})
+	}
+	if _, err := io.WriteString(cmd.OutOrStdout(), text); err != nil {
+		return fail(err)
+	}
+	return ended(cmd.Context(), fail(servePages(cmd.Context(), listener, page)))
+}
+
+// maxRecorded is how many of the newest events of a journal are kept.
+const maxRecorded = 20_000
+
+// read steps through a journal, and returns its events, the newest ones if there are many, and its status at the end.
+func (r *recordings) read(ctx context.Context, file string, stderr io.Writer) (lines []*monitor.Line, status *monitor.Status, err error) {
+	one := &recordedRun{file: file}
+	told := time.Now()
+	left := 0
+	var from, to time.Time
+	res, err := one.replay(ctx, synchronizer.ReplayOptions{
+		Begin: func(res *synchronizer.Replayed) { one.name, from = res.Synchronizer, res.Started },
+		Observe: func(at time.Time, e monitor.Event) {
+			l := e.Line()
+			l.Time, l.Synchronizer = at, one.name
+			if lines = append(lines, &l); len(lines) == 2*maxRecorded {
+				left += maxRecorded
+				lines = append(lines[:0], lines[maxRecorded:]...)
+			}
+			if time.Since(told) > progressEvery {
+				told = time.Now()
+				_, _ = fmt.Fprintf(stderr, "pegasus: reading %s: at %v of the run\n", file, at.Sub(from).Round(time.Second))
+			}
+		},
+		Inspect: func(i *synchronizer.Inspection) {
+			s := i.Status()
+			status, to = &s, i.At()
+		},
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	one.group = status.Group
+	if r.list = append(r.list, one); r.from.IsZero() || from.Before(r.from) {
+		r.from = from
+	}
+	if to.After(r.to) {
+		r.to = to
+	}
+	if more := len(lines) - maxRecorded; more > 0 {
+		left += more
+		lines = lines[more:]
+	}
+	if left > 0 {
+		_, _ = fmt.Fprintf(stderr, "pegasus: %s: the timeline has the newest %d events, and leaves out %d\n", file, maxRecorded, left)
+	}
+	if !res.Complete {
+		_, _ = fmt.Fprintf(stderr, "pegasus: %s: %s\n", file, res.Why)
+	}
+	if res.FirstDifference > 0 {
+		_, _ = fmt.Fprintf(stderr, "pegasus: %s: line %d: what comes out is not what was recorded%s\n", file, res.FirstDifference, versions(res.Pegasus))
+	}
+	return lines, status, nil
+}
+
+func (o *recordedRun) replay(ctx context.Context, opt synchronizer.ReplayOptions) (*synchronizer.Replayed, error) {
+	in, err := os.Open(o.file)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close() //nolint:errcheck // Nothing was written.
+	return synchronizer.Replay(detectcmd.ReadUntil(ctx, in), opt)
+}
+
+// Explain implements web.Source.
+func (r *recordings) Explain(ctx context.Context, name, group, predicate string, at time.Time) (e *monitor.Explanation, err error) {
+	for _, one := range r.list {
+		if one.name != name || one.group != group {
+			continue
+		}
+		var missing error
+		_, err := one.replay(ctx, synchronizer.ReplayOptions{Until: at, Inspect: func(i *synchronizer.Inspection) {
+			why, err := i.Why(predicate)
+			e, missing = &why, err
+		}})
+		return e, errors.Join(err, missing)
+	}
+	return nil, fmt.Errorf("synchronizer %q of group %q: no journal is of it", name, group)
+}
+
+// status tells where each synchronizer stood.
+func (r *recordings) status(ctx context.Context, at time.Time) (list []*monitor.Status, err error) {
+	for _, one := range r.list {
+		if _, err := one.replay(ctx, synchronizer.ReplayOptions{Until: at, Inspect: func(i *synchronizer.Inspection) {
+			s := i.Status()
+			list = append(list, &s)
+		}}); err != nil {
+			return nil, fmt.Errorf("%s: %w", strings.TrimSpace(one.file), err)
+		}
+	}
+	return list, nil
+}
