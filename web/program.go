@@ -3,6 +3,7 @@ package web
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/gopegasus/pegasus/monitor"
@@ -44,7 +45,7 @@ func newProgramView(p *monitor.ProgramStatus) *programView {
 	}
 	for i := range p.Blocks {
 		b := &p.Blocks[i]
-		v.Blocks = append(v.Blocks, blockView{b.Name, fmt.Sprint(b.Starts), fmt.Sprint(b.Done), endedText(&b.RunCounts), runsText(b.Runs), b.Path})
+		v.Blocks = append(v.Blocks, blockView{b.Name, strconv.FormatUint(b.Starts, 10), strconv.FormatUint(b.Done, 10), endedText(&b.RunCounts), runsText(b.Runs), b.Path})
 	}
 	for _, w := range p.Waits {
 		name := w.Name
