@@ -38,7 +38,10 @@ type statusView struct {
 	MembersMore    int             `json:"members_more"`
 	Predicates     []predicateView `json:"predicates"`
 	PredicatesMore int             `json:"predicates_more"`
-	Decisions      []decisionView  `json:"decisions"` // newest first
+	Decisions      []decisionView  `json:"decisions"`         // newest first
+	Facts          []string        `json:"facts"`             // memory, parameters, what is amiss
+	Program        *programView    `json:"program,omitempty"` // nil: none runs
+	Balance        *balanceView    `json:"balance,omitempty"` // nil: no loads are moved
 }
 
 type memberView struct {
@@ -76,7 +79,8 @@ func newStatusView(s *monitor.Status, waits time.Duration) *statusView {
 	v := &statusView{
 		Kind: "status", Synchronizer: s.Synchronizer, Group: s.Group, Tenant: s.Tenant, Epoch: "no epoch", State: stateText(s.State),
 		Leader: cmp.Or(s.Leader, "its only process"), Standbys: append([]string{}, s.Standbys...),
-		Members: []memberView{}, Predicates: []predicateView{}, Decisions: []decisionView{},
+		Members: []memberView{}, Predicates: []predicateView{}, Decisions: []decisionView{}, Facts: factTexts(s),
+		Program: newProgramView(s.Program), Balance: newBalanceView(s.Balance),
 	}
 	if s.Epoch > 0 {
 		v.Epoch = "epoch " + strconv.FormatUint(s.Epoch, 10)
@@ -107,6 +111,33 @@ func newStatusView(s *monitor.Status, waits time.Duration) *statusView {
 	slices.SortStableFunc(v.Decisions, func(a, b decisionView) int { return cmp.Compare(a.age, b.age) })
 	v.Decisions, _ = first(v.Decisions, maxDecisions)
 	return v
+}
+
+// factTexts tell of memory and parameters, and what keeps a synchronizer from hearing or saying something.
+func factTexts(s *monitor.Status) []string {
+	texts := []string{}
+	if len(s.Memory) > 0 {
+		texts = append(texts, "memory: "+s.Memory.String())
+	}
+	for i := range s.Params {
+		p := &s.Params[i]
+		text := "parameter " + p.Name + " = " + p.Value
+		if p.Set {
+			text += ", set; it was " + p.Default
+		}
+		texts = append(texts, text)
+	}
+	for _, d := range s.Denied {
+		verb := "subscribe"
+		if d.Publish {
+			verb = "publish"
+		}
+		texts = append(texts, fmt.Sprintf("the NATS server refuses to %s to %q, last %s", verb, d.Subject, ago(d.Ago)))
+	}
+	for _, m := range s.Shed {
+		texts = append(texts, fmt.Sprintf("%d messages of %s were shed unread", m.Full+m.Old, m.From))
+	}
+	return texts
 }
 
 // first cuts a list, and counts what is cut.

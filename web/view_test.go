@@ -188,3 +188,35 @@ func TestApp(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
+
+// TestProgramAndBalanceView: what runs where, with counts of replicas, what it waits for, and the last plan.
+func TestProgramAndBalanceView(t *testing.T) {
+	s := sample()
+	runs := []monitor.RunStatus{{Phase: "starting", Processor: "n9"}}
+	for i := range 6 {
+		runs = append(runs, monitor.RunStatus{Phase: "running", Processor: "n" + strconv.Itoa(i)})
+	}
+	s.Program = &monitor.ProgramStatus{
+		Name: "p", Outcome: "failed", Reason: "a block", LeftOut: 3, WaitsMore: 2,
+		Blocks: []monitor.BlockStatus{{Path: "body.do", Name: "b", RunCounts: monitor.RunCounts{Starts: 9, Done: 1, Failed: 1, Twice: 1}, Runs: runs}},
+		Waits:  []monitor.WaitStatus{{Path: "body", Name: "join", Replica: "1.0", For: "a node"}},
+	}
+	s.Balance = &monitor.BalanceStatus{Strategy: "greedy", Looks: 4, Quiet: 3, Plans: 1, Moves: 1, Flights: 2, Last: &monitor.PlanStatus{
+		Verdict: "b has too much", Moves: []monitor.PlanMove{{Load: "l", From: "b", To: "a", Why: "it is the heaviest"}}, Refused: []monitor.PlanRefusal{{From: "c", Detail: "it is unknown"}}, LeftOut: 5,
+	}}
+	s.Params, s.Memory = []monitor.ParamStatus{{Name: "limit", Value: "5", Default: "1", Set: true}}, monitor.Values{{Name: "rounds", Value: json.Number("3")}}
+	s.Denied, s.Shed = []monitor.DeniedStatus{{Subject: "a.>", Ago: 2}}, []monitor.ShedStatus{{From: "w1", Full: 2, Old: 1}}
+	v := newStatusView(s, 0)
+	text, err := json.Marshal([]any{v.Program, v.Balance, v.Facts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `[{"name":"p","outcome":"failed: a block","blocks":[{"name":"b","starts":"9","done":"1","ended":"1 failed, 1 perhaps run twice",` +
+		`"runs":"6 running on n0, n1, n2, n3, and 2 more; 1 starting on n9","path":"body.do"}],"blocks_more":3,"waits":[{"name":"join[1.0]","for":"a node","path":"body"}],"waits_more":2},` +
+		`{"text":"strategy greedy: 4 looks, 3 of them in balance, 1 plans, 1 moves; last plan: b has too much","moves":[{"load":"l","from":"b","to":"a","why":"it is the heaviest"}],` +
+		`"refused":[{"load":"c","detail":"it is unknown"}],"refused_more":5,"under_way":"2 loads are under way"},` +
+		`["memory: rounds=3","parameter limit = 5, set; it was 1","the NATS server refuses to subscribe to \"a.\u003e\", last 2s ago","3 messages of w1 were shed unread"]]`
+	if string(text) != want {
+		t.Errorf("got  %s\nwant %s", text, want)
+	}
+}

@@ -98,6 +98,11 @@ func (f *programFlags) run(cmd *cobra.Command, path string, cfg *synchronizer.Co
 	if err := f.together(where); err != nil {
 		return err
 	}
+	page, err := newOwnPage(f.ui)
+	if err != nil {
+		return err
+	}
+	defer page.close()
 	told := newFeed(cmd.OutOrStdout(), rendering(f.json))
 	url, stop, err := where.start(told, cfg.Levels()[:1])
 	if err != nil {
@@ -116,6 +121,7 @@ func (f *programFlags) run(cmd *cobra.Command, path string, cfg *synchronizer.Co
 		feed:      told,
 		keys:      where.reread,
 		operators: &observatory{},
+		page:      page,
 		ended:     make(chan monitor.ProgramEvent, 1),
 		journals:  journals{dir: f.journal, resume: f.resume, limit: f.journalLimit << 20, start: time.Now()},
 	}

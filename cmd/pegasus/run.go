@@ -80,7 +80,7 @@ type runFlags struct {
 
 	listen        string
 	open          bool
-	keys          string
+	keys, ui      string
 	jetstream     *pflag.Flag // nil: the command has none
 	name, tenant  string
 	timeline      string
@@ -131,6 +131,8 @@ func (f *runFlags) add(cmd *cobra.Command, tenant, journal, limit, verbose strin
 	f.connection.add(cmd, "`URL` of a NATS server to use instead of one inside this process (default NATS_URL)", "`NAME` that clients of the server show")
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", "", "`HOST:PORT` for the server inside this process (default 127.0.0.1 and a free port)")
+	flags.StringVar(&f.ui, "ui", "", "serve the page of pegasus ui for this run at `ADDRESS` of the loopback interface (127.0.0.1:0, any free port, without one)")
+	flags.Lookup("ui").NoOptDefVal = "127.0.0.1:0"
 	flags.StringVar(&f.keys, "keys", "", "admit to the server inside this process the users of `DIR`, made by pegasus keys, and no others")
 	flags.BoolVar(&f.open, "open", false, "let any user of this machine connect to the server inside this process (default only programs of this user)")
 	flags.StringVar(&f.tenant, "tenant", "default", "`NAME` that keeps runs on one server apart; "+tenant)
@@ -177,6 +179,11 @@ func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Write
 		return fail(err)
 	}
 	defer operators.close() //nolint:errcheck,contextcheck // What was asked was answered, or not; the end has a time of its own.
+	page, err := newOwnPage(f.ui)
+	if err != nil {
+		return err
+	}
+	defer page.close()
 	told := newFeed(stdout, rendering(f.json))
 	url, stop, err := where.start(told, levels) //nolint:contextcheck // The server lives until stop.
 	if err != nil {
@@ -186,7 +193,7 @@ func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Write
 	s := session{
 		flags: f, file: file, cfg: cfg, levels: levels, url: url, feed: told,
 		journals:  journals{dir: f.journal, resume: f.resume, limit: f.journalLimit << 20, start: time.Now()},
-		operators: operators,
+		operators: operators, page: page,
 	}
 	s.changed, s.keys = s.load, where.reread
 	err = s.run(ctx, stderr)

@@ -33,6 +33,7 @@ type session struct {
 
 	journals  journals
 	operators *observatory
+	page      *ownPage // nil: none
 }
 
 // run starts the synchronizers, waits until the context ends or one of them
@@ -44,6 +45,7 @@ func (s *session) run(ctx context.Context, stderr io.Writer) error {
 	if err == nil {
 		defer s.note(stderr)()
 		s.feed.begin(s.ready(s.levels, s.flags.standby))
+		s.page.serve(ctx, s)
 		err = s.wait(ctx, stderr, hangups)
 	}
 	return errors.Join(err, s.close(ctx))
@@ -81,7 +83,7 @@ func (s *session) start(ctx context.Context, stderr io.Writer) error {
 			w.leads = func() { s.feed.put(show.Entry{At: time.Now(), Event: s.ready(s.levels[i:i+1], false)}) }
 		}
 		opt := synchronizer.Options{
-			Name: level.Name, Tenant: s.flags.tenant, Observe: w.observe, Logger: w.logger(), Reread: s.reread,
+			Name: level.Name, Tenant: s.flags.tenant, Observe: func(e monitor.Event) { w.observe(e); s.page.observe(level.Name, e) }, Logger: w.logger(), Reread: s.reread,
 			Timeline: clocksync.Timeline(s.flags.timeline), MeterProvider: s.operators.provider, State: state, Standby: s.flags.standby,
 		}
 		if err := s.journals.add(&opt); err != nil {

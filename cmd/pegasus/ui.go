@@ -70,17 +70,17 @@ func newUI() *cobra.Command {
 }
 
 // listenOnLoopback refuses addresses that other machines reach, since the page speaks plain HTTP.
-func listenOnLoopback(address string) (net.Listener, error) {
-	host, _, err := splitAddress("listen", address, "127.0.0.1:8233")
+func listenOnLoopback(flag, address string) (net.Listener, error) {
+	host, _, err := splitAddress(flag, address, "127.0.0.1:8233")
 	if err != nil {
 		return nil, err
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, fmt.Errorf("--listen %s: other machines may reach this address, and the page is not encrypted: use 127.0.0.1 and a tunnel such as ssh -L", address)
+		return nil, fmt.Errorf("--%s %s: other machines may reach this address, and the page is not encrypted: use 127.0.0.1 and a tunnel such as ssh -L", flag, address)
 	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, fail(fmt.Errorf("--listen %s: %w: choose another address, or port 0 for any free one", address, err))
+		return nil, fail(fmt.Errorf("--%s %s: %w: choose another address, or port 0 for any free one", flag, address, err))
 	}
 	return l, nil
 }
@@ -97,7 +97,7 @@ func (f *uiFlags) servePage(cmd *cobra.Command) error {
 	if err != nil {
 		return fmt.Errorf("--%w", err)
 	}
-	listener, err := listenOnLoopback(f.listen)
+	listener, err := listenOnLoopback("listen", f.listen)
 	if err != nil {
 		return err
 	}
@@ -176,6 +176,10 @@ func publish(page *web.Page, e show.Entry) {
 		page.PublishStatus(event.Status)
 	case *monitor.Line:
 		page.PublishEvent(event)
+	case monitor.Event:
+		l := event.Line()
+		l.Time, l.Synchronizer = e.At, e.From
+		page.PublishEvent(&l)
 	case show.Notice:
 		page.PublishNotice(e.At, e.From, string(event))
 	case show.Skipped:

@@ -43,7 +43,7 @@ func (f *uiFlags) serveJournal(cmd *cobra.Command) error {
 	if err != nil {
 		return fail(err)
 	}
-	listener, err := listenOnLoopback(f.listen)
+	listener, err := listenOnLoopback("listen", f.listen)
 	if err != nil {
 		return err
 	}

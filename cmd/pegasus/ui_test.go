@@ -185,7 +185,7 @@ func TestPublish(t *testing.T) {
 	publish(page, show.Entry{From: "gsync", Event: show.Notice("a notice")})
 	publish(page, show.Entry{Event: &monitor.Line{Event: "unheard-of", Synchronizer: "gsync"}})
 	publish(page, show.Entry{Event: show.Standing{Status: &monitor.Status{Synchronizer: "gsync"}}})
-	l, err := listenOnLoopback("127.0.0.1:0")
+	l, err := listenOnLoopback("listen", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

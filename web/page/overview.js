@@ -13,10 +13,14 @@ class Section {
     this.facts = element("dl");
     this.waits = element("ul", { class: "waits" });
     this.predicates = new Table("Predicates", ["Predicate", "Truth", "For", "Fired", "Last decision", "Waits for"]);
+    this.program = new Table("Program", ["Block", "Started", "Done", "Otherwise ended", "Now", "Path"]);
+    this.waiting = new Table("What the program waits for", ["Construct", "Waits for", "Path"]);
+    this.balance = new Table("Moves of the last plan", ["Load", "From", "To", "Why"]);
+    this.refused = new Table("What was not moved", ["Load", "Why"]);
     this.decisions = new Table("Last decisions", ["Decision", "Predicate", "When"]);
     this.members = new Table("Members", ["Member", "Host", "Takes part", "Heard", "Clock", "Bound", "State", "Reports"]);
     this.root = element("section", {}, this.title, this.old, this.facts, this.waits,
-      this.predicates.root, this.decisions.root, this.members.root);
+      this.predicates.root, this.decisions.root, this.program.root, this.waiting.root, this.balance.root, this.refused.root, this.members.root);
   }
 
   /**
@@ -30,6 +34,9 @@ class Section {
       ["As of", time], ["Group", s.tenant ? `${s.group}, tenant ${s.tenant}` : s.group], ["Epoch", s.epoch], ["State", s.state], ["Leads", s.leader],
       ["Stands by", s.standbys.join("; ") || "no process"],
     ];
+    for (const text of s.facts) facts.push(["Note", text]);
+    if (s.program) facts.push(["Program", `${s.program.name} is ${s.program.outcome}`]);
+    if (s.balance) facts.push(["Balance", [s.balance.text, s.balance.under_way].filter(Boolean).join("; ")]);
     if (below.length > 0) facts.push(["Level", `above ${below.join(", ")}`]);
     while (this.facts.children.length > 2 * facts.length) this.facts.lastElementChild?.remove();
     facts.flat().forEach((text, i) => {
@@ -45,6 +52,14 @@ class Section {
       class: `truth-${p.truth}`,
       cells: [{ text: p.name, href: whyLink(s.group, s.synchronizer, p.name) }, p.truth, p.since, p.fired, p.last, p.waits],
     })), s.predicates_more);
+    const fill = (/** @type {Table} */ table, /** @type {any[]} */ rows, /** @type {string[]} */ keys, /** @type {number} */ more) => {
+      table.fill(rows.map((row) => ({ cells: keys.map((k) => row[k]) })), more);
+      table.root.hidden = rows.length === 0 && !more;
+    };
+    fill(this.program, s.program?.blocks ?? [], ["name", "starts", "done", "ended", "runs", "path"], s.program?.blocks_more ?? 0);
+    fill(this.waiting, s.program?.waits ?? [], ["name", "for", "path"], s.program?.waits_more ?? 0);
+    fill(this.balance, s.balance?.moves ?? [], ["load", "from", "to", "why"], 0);
+    fill(this.refused, s.balance?.refused ?? [], ["load", "detail"], s.balance?.refused_more ?? 0);
     this.decisions.fill(s.decisions.map((/** @type {any} */ d) => ({
       cells: [d.id, { text: d.predicate, href: whyLink(s.group, s.synchronizer, d.predicate) }, d.ago],
     })));

@@ -1,0 +1,142 @@
+package web
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/gopegasus/pegasus/monitor"
+)
+
+// programView is a program as browsers get it.
+type programView struct {
+	Name    string      `json:"name"`
+	Outcome string      `json:"outcome"`
+	Blocks  []blockView `json:"blocks"`
+	More    int         `json:"blocks_more"`
+	Waits   []waitView  `json:"waits"`
+	Waiting int         `json:"waits_more"`
+}
+
+// blockView has a text for each column.
+type blockView struct {
+	Name   string `json:"name"`
+	Starts string `json:"starts"`
+	Done   string `json:"done"`
+	Ended  string `json:"ended"` // otherwise: failed, cancelled, lost, perhaps run twice
+	Runs   string `json:"runs"`  // where it runs now
+	Path   string `json:"path"`
+}
+
+type waitView struct {
+	Name string `json:"name"`
+	For  string `json:"for"`
+	Path string `json:"path"`
+}
+
+func newProgramView(p *monitor.ProgramStatus) *programView {
+	if p == nil {
+		return nil
+	}
+	v := &programView{Name: p.Name, Outcome: p.Outcome, More: p.LeftOut, Blocks: []blockView{}, Waits: []waitView{}, Waiting: p.WaitsMore}
+	if p.Reason != "" {
+		v.Outcome += ": " + p.Reason
+	}
+	for i := range p.Blocks {
+		b := &p.Blocks[i]
+		v.Blocks = append(v.Blocks, blockView{b.Name, strconv.FormatUint(b.Starts, 10), strconv.FormatUint(b.Done, 10), endedText(&b.RunCounts), runsText(b.Runs), b.Path})
+	}
+	for _, w := range p.Waits {
+		name := w.Name
+		if w.Replica != "" {
+			name += "[" + w.Replica + "]"
+		}
+		v.Waits = append(v.Waits, waitView{name, w.For, w.Path})
+	}
+	return v
+}
+
+// endedText counts the runs that have ended without a result.
+func endedText(c *monitor.RunCounts) string {
+	var parts []string
+	for _, one := range []struct {
+		n    uint64
+		what string
+	}{{c.Failed, "failed"}, {c.Canceled, "cancelled"}, {c.Lost, "lost"}, {c.Twice, "perhaps run twice"}} {
+		if one.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", one.n, one.what))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// runsText counts replicas alike: where many run, the processors of the first ones stand for all.
+func runsText(runs []monitor.RunStatus) string {
+	const named = 4
+	var parts []string
+	for _, phase := range []string{"running", "starting", "cancelling"} {
+		n := 0
+		var on []string
+		for i := range runs {
+			if runs[i].Phase != phase {
+				continue
+			}
+			if n++; n <= named {
+				on = append(on, cmp.Or(runs[i].Processor, "no processor"))
+			}
+		}
+		if n > named {
+			on = append(on, fmt.Sprintf("and %d more", n-named))
+		}
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s on %s", n, phase, strings.Join(on, ", ")))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// balanceView is how loads are moved, as browsers get it.
+type balanceView struct {
+	Text     string       `json:"text"`
+	Moves    []moveView   `json:"moves"` // of the last plan
+	Refused  []refuseView `json:"refused"`
+	LeftOut  int          `json:"refused_more"`
+	UnderWay string       `json:"under_way"`
+}
+
+type moveView struct {
+	Load string `json:"load"`
+	From string `json:"from"`
+	To   string `json:"to"`
+	Why  string `json:"why"`
+}
+
+type refuseView struct {
+	Load   string `json:"load"`
+	Detail string `json:"detail"`
+}
+
+func newBalanceView(b *monitor.BalanceStatus) *balanceView {
+	if b == nil {
+		return nil
+	}
+	v := &balanceView{Text: fmt.Sprintf("strategy %s: %d looks, %d of them in balance, %d plans, %d moves", b.Strategy, b.Looks, b.Quiet, b.Plans, b.Moves), Moves: []moveView{}, Refused: []refuseView{}}
+	if b.Flights > 0 {
+		v.UnderWay = fmt.Sprintf("%d loads are under way", b.Flights)
+	}
+	if b.Last == nil {
+		return v
+	}
+	v.Text += "; last plan: " + b.Last.Verdict
+	for _, m := range b.Last.Moves {
+		v.Moves = append(v.Moves, moveView{m.Load, m.From, m.To, m.Why})
+	}
+	more := 0
+	v.Moves, more = first(v.Moves, maxPredicates)
+	for _, r := range b.Last.Refused {
+		v.Refused = append(v.Refused, refuseView{cmp.Or(r.Load, r.From), r.Detail})
+	}
+	v.LeftOut = b.Last.LeftOut + more
+	return v
+}
