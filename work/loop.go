@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/loopcore"
 	"github.com/gopegasus/pegasus/internal/workcore"
 )
 
@@ -29,7 +30,7 @@ type ElasticLoop struct {
 	have  []workcore.Span // rows that were read; used by the goroutine of the loop alone
 	due   atomic.Bool     // Mine has to look between two rows
 
-	machine   *workcore.Loop // nil before Iterations; guarded by the lock of the space, as is:
+	machine   *loopcore.Loop // nil before Iterations; guarded by the lock of the space, as is:
 	computing bool           // the body runs rows
 	gives     bool           // this member drains
 	pauses    bool           // this member takes no work, and takes part again once it does
@@ -143,7 +144,7 @@ func (l *ElasticLoop) begin() error {
 	case s.loops[l.name] != nil:
 		return fmt.Errorf("work: loop %q: Iterations was called before in this phase: give another loop another name", l.name)
 	}
-	machine, err := workcore.NewLoop(workcore.LoopOptions{Name: l.name, Self: workcore.Peer(s.link.Self()), Home: l.home, Total: l.total})
+	machine, err := loopcore.New(loopcore.Options{Name: l.name, Self: workcore.Peer(s.link.Self()), Home: l.home, Total: l.total})
 	if err != nil {
 		return fmt.Errorf("work: %w", err)
 	}
@@ -443,7 +444,7 @@ func Reduce[T any](ctx context.Context, it *Iteration, partial T, add func(a, b 
 }
 
 // fold adds up partial results in their order.
-func fold[T any](parts []workcore.LoopPart, typ string, add func(a, b T) T) (sum T, err error) {
+func fold[T any](parts []loopcore.Part, typ string, add func(a, b T) T) (sum T, err error) {
 	for i, p := range parts {
 		var v T
 		if p.Type != typ {
@@ -462,7 +463,7 @@ func fold[T any](parts []workcore.LoopPart, typ string, add func(a, b T) T) (sum
 }
 
 // exchange gives the partial result of this member, and waits for those of all, at the home, or for the reduced value.
-func (it *Iteration) exchange(ctx context.Context, data []byte, typ string) (parts []workcore.LoopPart, value []byte) {
+func (it *Iteration) exchange(ctx context.Context, data []byte, typ string) (parts []loopcore.Part, value []byte) {
 	if it.err != nil {
 		return nil, nil
 	}
