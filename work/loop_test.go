@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -131,6 +132,11 @@ func each(programs []*lap, iteration, total int) []int {
 
 func once(seen []int) bool { return !slices.ContainsFunc(seen, func(n int) bool { return n != 1 }) }
 
+// sameStats reports whether the figures of a home are these.
+func sameStats(s LoopStats, iteration, moved, released, redone int) bool {
+	return s.Iteration == iteration && s.Moved == moved && s.Released == released && s.Redone == redone && s.Withdrawals == 0
+}
+
 // TestLoop: four members of unequal speeds do each row once, have the value of one process alone, and take little
 // longer than their speeds allow once these are known.
 func TestLoop(t *testing.T) {
@@ -161,11 +167,31 @@ func TestLoop(t *testing.T) {
 		for _, p := range list {
 			got = append(got, len(p.rows[6]))
 		}
-		if fmt.Sprint(got) != "[100 200 300 400]" || len(list[0].reads) != 250 || list[0].l.Stats() != (LoopStats{6, 200, 0}) {
+		if fmt.Sprint(got) != "[100 200 300 400]" || len(list[0].reads) != 250 || !sameStats(list[0].l.Stats(), 6, 200, 0, 0) {
 			t.Errorf("the members have %v, %d reads, %+v", got, len(list[0].reads), list[0].l.Stats())
 		}
 		if g.ends != 1 {
 			t.Errorf("%d phases have ended", g.ends)
+		}
+		if s := list[0].l.Stats(); s.Efficiency < 0.95 || s.Efficiency > 1.001 || s.Overall > s.Efficiency {
+			t.Errorf("%+v: want an efficiency of nearly 1, and less over all", s)
+		}
+		speeds := list[0].l.Speeds()
+		for i, name := range []string{"a", "b", "c", "d"} {
+			if want := float64(i+1) * 1000 / 12; math.Abs(speeds[name]/want-1) > 0.01 {
+				t.Errorf("member %q has the speed %v, want %v", name, speeds[name], want)
+			}
+		}
+		for i := range list { // In the next phase the speeds are known.
+			list[i].last = 1
+		}
+		nets, errs = laps(t, list...)
+		got = nil
+		for _, p := range list {
+			got = append(got, len(p.rows[1]))
+		}
+		if err := errors.Join(errs...); err != nil || nets[0] != list[0].alone() || fmt.Sprint(got) != "[100 200 300 400]" {
+			t.Errorf("%v: the members have %v in the first iteration of another loop", err, got)
 		}
 	})
 }
@@ -199,6 +225,12 @@ func TestLoopDrain(t *testing.T) {
 		}
 		if n := len(list[2].rows[2]); n > 12 || len(list[2].rows[3]) > 0 || list[0].l.Stats().Redone > 0 {
 			t.Errorf("the member that drains has done %d rows, then %v; %+v", n, list[2].rows[3], list[0].l.Stats())
+		}
+		if s := list[0].l.Stats(); s.Moved != 30 || s.Released != 30 || s.Withdrawals != 0 {
+			t.Errorf("%+v: want 30 rows that moved, those of the member that drains", s)
+		}
+		if s := list[2].l.Stats(); s.Withdrawals != 1 || s.Withdrawing <= 0 || s.Withdrawing > list[2].row {
+			t.Errorf("%+v: the member that drains has to end the row that it works on, and no other", s)
 		}
 	})
 }
@@ -529,7 +561,7 @@ func TestLoopCalledTwice(t *testing.T) {
 		if err, want := first(Loop(a, "others", 1, nil), ctx), `work: loop "others": wait: context deadline exceeded: no iteration has begun: one member makes the loop with the option Home, and all call Iterations`; err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
-		if s := Loop(a, "none", 1, nil).Stats(); s != (LoopStats{}) {
+		if s := Loop(a, "none", 1, nil).Stats(); !sameStats(s, 0, 0, 0, 0) {
 			t.Errorf("%+v", s)
 		}
 	})

@@ -3,6 +3,7 @@ package loopcore
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -15,11 +16,12 @@ import (
 
 // Options make a [Loop].
 type Options struct {
-	Name   string        // of the loop, the same at all members
-	Self   workcore.Peer // this life of the member
-	Home   bool          // this member keeps the loop
-	Total  int           // rows of an iteration, 0 to MaxRows of workcore
-	Repeat time.Duration // until what nobody has heard is sent again; default 200 ms
+	Name   string             // of the loop, the same at all members
+	Self   workcore.Peer      // this life of the member
+	Home   bool               // this member keeps the loop
+	Total  int                // rows of an iteration, 0 to MaxRows of workcore
+	Repeat time.Duration      // until what nobody has heard is sent again; default 200 ms
+	Speeds map[string]float64 // of the home: rows a second by the name of a member, as an earlier loop has measured them
 }
 
 // Loop is the machine of one member of an elastic loop. The home keeps the partition: which member has which rows. It
@@ -37,14 +39,16 @@ type Loop struct {
 	ended  bool
 	why    string // the loop has failed
 
-	self  seat            // what this member does
-	seats []*seat         // of the home: the other members, by name and life
-	free  []workcore.Span // of the home: rows of the iteration that nobody has
-	gone  []Part          // of the home: partial results of members that are gone
-	carry []byte          // into the iteration
-	value []byte          // the reduced value of the iteration before
-	redo  int             // rows of lost members that were handed out again
-	moved int             // rows that a member got and did not have in the iteration before
+	self     seat            // what this member does
+	seats    []*seat         // of the home: the other members, by name and life
+	free     []workcore.Span // of the home: rows of the iteration that nobody has
+	gone     []Part          // of the home: partial results of members that are gone
+	carry    []byte          // into the iteration
+	value    []byte          // the reduced value of the iteration before
+	redo     int             // rows of lost members that were handed out again
+	moved    int             // rows that a member got and did not have before
+	released int             // of them, rows of members that were gone, or gave them back
+	yields                   // how fast the iterations are
 
 	home line   // of a member: the connection with its home
 	gave uint64 // of a member: the version that says that it gives its rows back
@@ -74,6 +78,7 @@ type seat struct {
 	number  int             // that it says it is in
 	spans   []workcore.Span // in the order in which it does them
 	done    int
+	until   clocksync.Instant // of the home: when it gave its rows back in the iteration; 0: it has not
 	closed  bool
 	gives   bool
 	out     bool
@@ -93,13 +98,6 @@ type Part struct {
 	Value  []byte // as bytes
 }
 
-// Report is how a loop stands at one member.
-type Report struct {
-	Number int // the iteration, from 1; 0: none yet
-	Moved  int // of the home: rows that came to a member which did not have them before
-	Redone int // of the home: rows of lost members that were handed out again
-}
-
 // New makes the machine of a loop. It is an error if the options make no sense.
 func New(o Options) (*Loop, error) {
 	if o.Name == "" || len(o.Name) > workcore.MaxID {
@@ -110,6 +108,7 @@ func New(o Options) (*Loop, error) {
 	}
 	o.Repeat = cmp.Or(o.Repeat, 200*time.Millisecond)
 	l := &Loop{opts: o, self: seat{line: line{Peer: o.Self}}}
+	l.speed = maps.Clone(o.Speeds)
 	if !o.Home {
 		l.home.changed()
 	}
@@ -119,14 +118,11 @@ func New(o Options) (*Loop, error) {
 // changed has what is said sent soon.
 func (l *line) changed() { l.version++; l.again = clocksync.MinInstant }
 
-// Report returns how the loop stands here.
-func (l *Loop) Report() Report { return Report{l.number, l.moved, l.redo} }
-
 // Ended reports whether the loop is over here, and why if it has failed.
 func (l *Loop) Ended() (why string, ended bool) { return l.why, l.ended }
 
 // TakeRoster notes who is in the group. A member that is missing is gone for good.
-func (l *Loop) TakeRoster(roster []workcore.Peer) {
+func (l *Loop) TakeRoster(now clocksync.Instant, roster []workcore.Peer) {
 	for _, p := range roster {
 		if l.opts.Home && p != l.opts.Self && !slices.Contains(l.roster, p) && l.find(p) == nil {
 			l.away = append(l.away, p)
@@ -144,7 +140,7 @@ func (l *Loop) TakeRoster(roster []workcore.Peer) {
 	}
 	for _, s := range slices.Clone(l.seats) {
 		if isGone(s.Peer) {
-			l.lose(s)
+			l.lose(now, s)
 		}
 	}
 	l.settle()
@@ -169,7 +165,8 @@ func (l *Loop) find(p workcore.Peer) *seat {
 }
 
 // lose takes a member out of the loop. Its partial result counts if it is there, else its rows are redone.
-func (l *Loop) lose(s *seat) {
+func (l *Loop) lose(now clocksync.Instant, s *seat) {
+	l.noteGone(now, s)
 	l.seats = slices.DeleteFunc(l.seats, func(o *seat) bool { return o == s })
 	switch {
 	case !l.open || !s.in:
@@ -212,7 +209,7 @@ func splitSpans(list []workcore.Span, n int) (before, after []workcore.Span) {
 }
 
 // Open begins, at the home, the next iteration, with a value for all members. All that have come take part.
-func (l *Loop) Open(carry []byte) error {
+func (l *Loop) Open(now clocksync.Instant, carry []byte) error {
 	switch {
 	case !l.opts.Home || l.open || l.ended:
 		return fmt.Errorf("loop %q: iteration %d cannot begin here now", l.opts.Name, l.number+1)
@@ -220,6 +217,7 @@ func (l *Loop) Open(carry []byte) error {
 		return fmt.Errorf("loop %q: the carried value has %d bytes, and at most %d are allowed: carry the name of the data instead", l.opts.Name, len(carry), workcore.MaxBody)
 	}
 	l.number, l.open, l.carry, l.gone = l.number+1, true, carry, nil
+	l.noteOpen(now)
 	taking := []*seat{&l.self}
 	for _, s := range l.seats {
 		if s.gives { // Nobody waits for it.
@@ -234,6 +232,9 @@ func (l *Loop) Open(carry []byte) error {
 		}
 	}
 	for _, s := range taking {
+		if s.speed == 0 {
+			s.speed = l.speed[s.Name]
+		}
 		if s.rate == 0 {
 			s.rate = s.speed
 		}
@@ -244,7 +245,7 @@ func (l *Loop) Open(carry []byte) error {
 		if !s.in {
 			s.since = l.number
 		}
-		s.in, s.done, s.closed, s.has, s.partial, s.typ = true, 0, false, false, nil, ""
+		s.in, s.done, s.until, s.closed, s.has, s.partial, s.typ = true, 0, 0, false, false, nil, ""
 		s.spans = lists[i]
 		s.changed()
 	}
@@ -288,7 +289,8 @@ func (l *Loop) divide(taking []*seat) [][]workcore.Span {
 		lists = partition.Lists(partition.Lay(sizes))
 	}
 	if l.number > 1 {
-		l.moved += partition.Moved(old, lists)
+		moved := partition.Moved(old, lists)
+		l.moved, l.released = l.moved+moved, l.released+min(moved, partition.Total(free))
 	}
 	return lists
 }
@@ -391,6 +393,7 @@ func (l *Loop) handOut(able []*seat) {
 		var part []workcore.Span
 		if part, l.free = splitSpans(l.free, sizes[i]); len(part) > 0 {
 			s.spans = append(slices.Clip(s.spans), part...)
+			l.moved, l.released = l.moved+partition.Total(part), l.released+partition.Total(part)
 			s.changed()
 		}
 	}
@@ -487,13 +490,14 @@ func (l *Loop) Parts() (list []Part, complete bool) {
 }
 
 // Reduced ends, at the home, the iteration with the value that its partial results have come to.
-func (l *Loop) Reduced(value []byte) error {
+func (l *Loop) Reduced(now clocksync.Instant, value []byte) error {
 	if !l.opts.Home || !l.open || !l.self.has || l.ended {
 		return fmt.Errorf("loop %q: iteration %d: its partial results are not there", l.opts.Name, l.number)
 	}
 	if len(value) > workcore.MaxBody {
 		return fmt.Errorf("loop %q: iteration %d: the reduced value has %d bytes, and at most %d are allowed", l.opts.Name, l.number, len(value), workcore.MaxBody)
 	}
+	l.noteReduced(now)
 	l.open, l.value = false, value
 	for _, s := range l.seats {
 		s.changed()
@@ -537,13 +541,13 @@ func (l *Loop) Leave(why string) {
 func (l *Loop) end(why string) { l.ended, l.open, l.why = true, false, why }
 
 // TakeFrame takes a frame of another member of the roster.
-func (l *Loop) TakeFrame(from workcore.Peer, f *workcore.LoopFrame) {
+func (l *Loop) TakeFrame(now clocksync.Instant, from workcore.Peer, f *workcore.LoopFrame) {
 	switch {
 	case f.Name != l.opts.Name || !slices.Contains(l.roster, from) || f.Check() != nil:
 	case l.opts.Home && f.Home:
 		l.Leave(fmt.Sprintf("members %q and %q both say that they are its home: let one of them say so", l.opts.Self.Name, from.Name))
 	case l.opts.Home:
-		l.takeReport(from, f)
+		l.takeReport(now, from, f)
 	case f.Home:
 		l.takeOrder(from, f)
 	}
@@ -561,7 +565,7 @@ func (l *line) news(f *workcore.LoopFrame) bool {
 }
 
 // takeReport takes, at the home, what a member says.
-func (l *Loop) takeReport(from workcore.Peer, f *workcore.LoopFrame) {
+func (l *Loop) takeReport(now clocksync.Instant, from workcore.Peer, f *workcore.LoopFrame) {
 	if i := slices.IndexFunc(l.past, func(p line) bool { return p.Peer == from }); i >= 0 {
 		l.past[i].news(f)
 		return
@@ -594,11 +598,14 @@ func (l *Loop) takeReport(from workcore.Peer, f *workcore.LoopFrame) {
 		s.changed() // What it is told next depends on that.
 	}
 	if f.Out {
-		l.lose(s)
+		l.lose(now, s)
 		s.changed()
 		l.past = append(l.past, s.line)
 		l.settle()
 		return
+	}
+	if f.Gives && !s.gives {
+		s.until = now
 	}
 	s.gives = f.Gives
 	if !l.open || !s.in || f.Number != l.number {

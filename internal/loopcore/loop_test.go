@@ -268,7 +268,7 @@ func (w *loopWorld) next(n *loopNode, home bool) {
 		n.loop.Leave("")
 	case home && (number > 0 || len(n.loop.Missing()) == 0):
 		carry, _ = json.Marshal(w.nets[number+1])
-		if err := n.loop.Open(carry); err != nil {
+		if err := n.loop.Open(w.now, carry); err != nil {
 			w.fail("%v", err)
 		}
 	case !home && n.loop.self.gives && !n.waits:
@@ -311,7 +311,7 @@ func (w *loopWorld) reduce(n *loopNode, home bool) {
 	if slices.ContainsFunc(seen, func(n int) bool { return n != 1 }) || sum != w.sums[n.cur] {
 		w.fail("iteration %d: its rows were counted %v", n.cur, seen)
 	}
-	if err := n.loop.Reduced(fmt.Append(nil, sum)); err != nil {
+	if err := n.loop.Reduced(w.now, fmt.Append(nil, sum)); err != nil {
 		w.fail("%v", err)
 	}
 	n.place = atNext
@@ -331,7 +331,7 @@ func (w *loopWorld) live() {
 				if w.lost != nil && i == 0 {
 					w.lost(n)
 				}
-				if n.loop.TakeRoster(n.roster); !slices.Contains(n.roster, n.peer) {
+				if n.loop.TakeRoster(w.now, n.roster); !slices.Contains(n.roster, n.peer) {
 					n.dead = true // It is out of the group.
 					continue
 				}
@@ -426,7 +426,7 @@ func (w *loopWorld) deliver() {
 			if w.arrive != nil {
 				w.arrive(n, f.frame.From, &frame)
 			}
-			n.loop.TakeFrame(f.frame.From, &frame)
+			n.loop.TakeFrame(w.now, f.frame.From, &frame)
 		}
 	}
 }
@@ -584,16 +584,16 @@ func loopOfTwo(t *testing.T, total, other int) (home, member *Loop, exchange fun
 	if member, err = New(Options{Name: "rows", Self: b, Total: other}); err != nil {
 		t.Fatal(err)
 	}
-	home.TakeRoster([]workcore.Peer{a, b})
-	member.TakeRoster([]workcore.Peer{a, b})
+	home.TakeRoster(0, []workcore.Peer{a, b})
+	member.TakeRoster(0, []workcore.Peer{a, b})
 	now := clocksync.Instant(0)
 	return home, member, func() {
 		for range 10 {
 			for _, f := range home.Frames(now, nil) {
-				member.TakeFrame(a, f.Loop)
+				member.TakeFrame(0, a, f.Loop)
 			}
 			for _, f := range member.Frames(now, nil) {
-				home.TakeFrame(b, f.Loop)
+				home.TakeFrame(0, b, f.Loop)
 			}
 		}
 	}
@@ -612,9 +612,9 @@ func TestLoopFaults(t *testing.T) {
 	}
 	home, member, exchange := loopOfTwo(t, 10, 10)
 	for want, of := range map[string]func() error{
-		`loop "rows": iteration 1 cannot begin here now`: func() error { return member.Open(nil) },
-		`loop "rows": the carried value has 16777217 bytes, and at most 16777216 are allowed: carry the name of the data instead`: func() error { return home.Open(make([]byte, workcore.MaxBody+1)) },
-		`loop "rows": iteration 0: its partial results are not there`:                                                             func() error { return home.Reduced(nil) },
+		`loop "rows": iteration 1 cannot begin here now`: func() error { return member.Open(0, nil) },
+		`loop "rows": the carried value has 16777217 bytes, and at most 16777216 are allowed: carry the name of the data instead`: func() error { return home.Open(0, make([]byte, workcore.MaxBody+1)) },
+		`loop "rows": iteration 0: its partial results are not there`:                                                             func() error { return home.Reduced(0, nil) },
 		`loop "rows": iteration 0: its rows are not done: let the body range over all of Mine, then call Reduce once`:             func() error { return home.SetPartial(nil, "") },
 	} {
 		if err := of(); err == nil || err.Error() != want {
@@ -625,7 +625,7 @@ func TestLoopFaults(t *testing.T) {
 	if list := home.Missing(); len(list) > 0 {
 		t.Errorf("%v are missing", list)
 	}
-	if err := home.Open(nil); err != nil {
+	if err := home.Open(0, nil); err != nil {
 		t.Fatal(err)
 	}
 	exchange()
@@ -647,7 +647,7 @@ func TestLoopFaults(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 		f.Version, f.Has, f.Out = 99, true, true
-		home.TakeFrame(workcore.Peer{Name: "b", Life: 1}, &f) // It is not read.
+		home.TakeFrame(0, workcore.Peer{Name: "b", Life: 1}, &f) // It is not read.
 	}
 	for _, f := range []workcore.LoopFrame{ // They are read, and make no sense.
 		{Version: 50, Number: 1, Done: 6, Speed: math.MaxFloat64},
@@ -655,8 +655,8 @@ func TestLoopFaults(t *testing.T) {
 		{Version: 52, Number: 7, Done: 5, Has: true},
 	} {
 		f.Name = "rows"
-		home.TakeFrame(workcore.Peer{Name: "b", Life: 1}, &f)
-		home.TakeFrame(workcore.Peer{Name: "stranger", Life: 1}, &f)
+		home.TakeFrame(0, workcore.Peer{Name: "b", Life: 1}, &f)
+		home.TakeFrame(0, workcore.Peer{Name: "stranger", Life: 1}, &f)
 	}
 	home.SetDone(11, 0)
 	if s := home.find(workcore.Peer{Name: "b", Life: 1}); s == nil || s.done > 5 || len(home.seats) != 1 || home.self.done != 0 {
@@ -676,7 +676,7 @@ func TestLoopTotals(t *testing.T) {
 	}
 	home, member, exchange = loopOfTwo(t, 0, 0)
 	exchange()
-	if err := home.Open(nil); err != nil {
+	if err := home.Open(0, nil); err != nil {
 		t.Fatal(err)
 	}
 	exchange()
@@ -703,71 +703,14 @@ func TestTwoHomes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.TakeRoster([]workcore.Peer{a, b})
+		l.TakeRoster(0, []workcore.Peer{a, b})
 		list = append(list, l)
 	}
 	for _, f := range list[0].Frames(0, nil) {
-		list[1].TakeFrame(a, f.Loop)
+		list[1].TakeFrame(0, a, f.Loop)
 	}
 	if why, ended := list[1].Ended(); !ended || why != `members "b" and "a" both say that they are its home: let one of them say so` {
 		t.Errorf("%q, %t", why, ended)
 	}
 }
 
-// TestLoopKeepsItsPartition: a member has the same rows as before while its speed stays about the same, and the fewest move
-// when a member is withdrawn: golden case adm-withdraw.
-func TestLoopKeepsItsPartition(t *testing.T) {
-	peers := []workcore.Peer{{Name: "a", Life: 1}, {Name: "b", Life: 1}, {Name: "c", Life: 1}, {Name: "d", Life: 1}}
-	home, err := New(Options{Name: "rows", Self: peers[0], Home: true, Total: 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
-	home.TakeRoster(peers)
-	version := uint64(0)
-	say := func(p workcore.Peer, f workcore.LoopFrame) {
-		version++
-		f.Name, f.Version, f.Total = "rows", version, 1000
-		home.TakeFrame(p, &f)
-	}
-	for _, p := range peers[1:] {
-		say(p, workcore.LoopFrame{})
-	}
-	iteration := func(speeds [4]float64, gives bool) {
-		t.Helper()
-		if err := home.Open(nil); err != nil {
-			t.Fatal(err)
-		}
-		home.SetDone(total(home.self.spans), speeds[0])
-		for i, p := range peers[1:] {
-			say(p, workcore.LoopFrame{Number: home.number, Done: total(home.find(p).spans), Speed: speeds[i+1]})
-		}
-		for i, p := range peers[1:] {
-			say(p, workcore.LoopFrame{Number: home.number, Done: total(home.find(p).spans), Speed: speeds[i+1], Has: true, Gives: gives && i == 1})
-		}
-		if err := home.SetPartial(nil, ""); err != nil {
-			t.Fatal(err)
-		}
-		if err := home.Reduced(nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	have := func() (list [4]int) {
-		for i, s := range home.all() {
-			list[i] = total(s.spans)
-		}
-		return list
-	}
-	iteration([4]float64{1, 2, 3, 4}, false)
-	iteration([4]float64{1.01, 2.02, 2.98, 4.01}, false)
-	if got, moved := have(), home.Report().Moved; got != [4]int{100, 200, 300, 400} || moved != 200 {
-		t.Errorf("the members have %v, %d have moved", got, moved)
-	}
-	iteration([4]float64{1, 2, 3, 4}, true)
-	if moved := home.Report().Moved; moved != 200 {
-		t.Errorf("%d rows have moved though the speeds are about the same", moved)
-	}
-	iteration([4]float64{1, 2, 0, 4}, true)
-	if got, moved := have(), home.Report().Moved; got != [4]int{143, 286, 0, 571} || moved != 500 {
-		t.Errorf("the members have %v, %d have moved", got, moved)
-	}
-}
