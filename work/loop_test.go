@@ -146,6 +146,9 @@ func TestLoop(t *testing.T) {
 		for i, row := range []time.Duration{12, 6, 4, 3} { // Speeds 1, 2, 3, 4.
 			list[i].row = row * time.Millisecond
 		}
+		nearly := func(rows []int) bool {
+			return !slices.ContainsFunc([]int{0, 1, 2, 3}, func(i int) bool { return math.Abs(float64(rows[i]-(i+1)*100)) > float64(i+1)*5 })
+		}
 		var times []time.Time
 		list[0].after = func(*Iteration) { times = append(times, time.Now()) }
 		nets, errs := laps(t, list...)
@@ -160,21 +163,21 @@ func TestLoop(t *testing.T) {
 			}
 		}
 		best := 1000 * time.Second / time.Duration((1+2+3+4)*1000/12)
-		if took := times[5].Sub(times[1]) / 4; took > best*105/100 {
+		if took := times[5].Sub(times[0]) / 5; took > best*105/100 {
 			t.Errorf("an iteration takes %v, want %v and little more", took, best)
 		}
 		var got []int
 		for _, p := range list {
 			got = append(got, len(p.rows[6]))
 		}
-		if fmt.Sprint(got) != "[100 200 300 400]" || len(list[0].reads) != 250 || !sameStats(list[0].l.Stats(), 6, 200, 0, 0) {
+		if !nearly(got) || len(list[0].reads) != got[0] || !sameStats(list[0].l.Stats(), 6, 0, 0, 0) {
 			t.Errorf("the members have %v, %d reads, %+v", got, len(list[0].reads), list[0].l.Stats())
 		}
 		if g.ends != 1 {
 			t.Errorf("%d phases have ended", g.ends)
 		}
-		if s := list[0].l.Stats(); s.Efficiency < 0.95 || s.Efficiency > 1.001 || s.Overall > s.Efficiency {
-			t.Errorf("%+v: want an efficiency of nearly 1, and less over all", s)
+		if s := list[0].l.Stats(); s.Efficiency < 0.97 || s.Efficiency > 1.001 || s.Overall < 0.97 || s.Overall > 1.001 {
+			t.Errorf("%+v: want an efficiency of nearly 1, in the first iteration too", s)
 		}
 		speeds := list[0].l.Speeds()
 		for i, name := range []string{"a", "b", "c", "d"} {
@@ -190,7 +193,7 @@ func TestLoop(t *testing.T) {
 		for _, p := range list {
 			got = append(got, len(p.rows[1]))
 		}
-		if err := errors.Join(errs...); err != nil || nets[0] != list[0].alone() || fmt.Sprint(got) != "[100 200 300 400]" {
+		if err := errors.Join(errs...); err != nil || nets[0] != list[0].alone() || !nearly(got) {
 			t.Errorf("%v: the members have %v in the first iteration of another loop", err, got)
 		}
 	})

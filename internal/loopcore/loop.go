@@ -42,6 +42,7 @@ type Loop struct {
 	self     seat            // what this member does
 	seats    []*seat         // of the home: the other members, by name and life
 	free     []workcore.Span // of the home: rows of the iteration that nobody has
+	spare    []workcore.Span // of the home: rows that are handed out to whoever has done its own
 	gone     []Part          // of the home: partial results of members that are gone
 	carry    []byte          // into the iteration
 	value    []byte          // the reduced value of the iteration before
@@ -77,6 +78,7 @@ type seat struct {
 	since   int             // the iteration from which on it takes part without a gap
 	number  int             // that it says it is in
 	spans   []workcore.Span // in the order in which it does them
+	before  []workcore.Span // that it had in the iteration before
 	done    int
 	until   clocksync.Instant // of the home: when it gave its rows back in the iteration; 0: it has not
 	closed  bool
@@ -278,6 +280,10 @@ func (l *Loop) divide(taking []*seat) [][]workcore.Span {
 		}
 		return true
 	}; !isNew && len(free) == 0 && even() {
+		l.spare = nil
+		for i, s := range taking {
+			s.before = old[i]
+		}
 		return old
 	}
 	lists, err := partition.Move(append(slices.Clone(old), free), append(slices.Clone(sizes), 0))
@@ -288,11 +294,67 @@ func (l *Loop) divide(taking []*seat) [][]workcore.Span {
 	if slices.ContainsFunc(lists, func(list []workcore.Span) bool { return len(list) > workcore.MaxSpans/2 }) {
 		lists = partition.Lists(partition.Lay(sizes))
 	}
+	l.keepSpare(taking, lists)
+	for i, s := range taking {
+		s.before = old[i]
+	}
 	if l.number > 1 {
 		moved := partition.Moved(old, lists)
 		l.moved, l.released = l.moved+moved, l.released+min(moved, partition.Total(free))
 	}
 	return lists
+}
+
+// Parts of the rows of a member.
+const (
+	spareFirst = 8  // a member whose speed is not known gets one of so many parts at first
+	spareLeast = 64 // a member that has done its own gets at least one of so many parts of what it would have with equal speeds
+)
+
+// keepSpare keeps most rows of the members back whose speed is not known. Whoever has done its own gets more of them.
+func (l *Loop) keepSpare(taking []*seat, lists [][]workcore.Span) {
+	l.spare = nil
+	for i, s := range taking {
+		if n := partition.Total(lists[i]) / spareFirst; s.speed == 0 && n > 1 {
+			l.spare = append(l.spare, rest(lists[i], n)...)
+			lists[i] = first(lists[i], n)
+		}
+	}
+	l.spare = sorted(l.spare)
+}
+
+// handOutSpare gives spare rows to the members that have done their own: half of what each would get of all by its speed.
+func (l *Loop) handOutSpare(able []*seat) {
+	speeds := l.speeds(able)
+	for i, s := range able {
+		if len(l.spare) == 0 {
+			return
+		}
+		if s.done < partition.Total(s.spans) || s != &l.self && len(s.spans)+len(l.spare)+1 > workcore.MaxSpans/2 {
+			continue
+		}
+		sum := 0.0
+		for _, v := range speeds {
+			sum += v / speeds[i]
+		}
+		n := max(1, l.opts.Total/spareLeast/len(able), int(float64(partition.Total(l.spare))/sum/2))
+		last := 0
+		if len(s.spans) > 0 {
+			last = s.spans[len(s.spans)-1].High
+		}
+		at, _ := slices.BinarySearchFunc(l.spare, last, func(o workcore.Span, row int) int { return o.Low - row }) // Rows beside its own.
+		part, left := splitSpans(slices.Concat(l.spare[at:], l.spare[:at]), n)
+		l.spare = sorted(left)
+		if l.number > 1 { // Else no member had them.
+			l.noteMoved(s, part)
+		}
+		if len(s.spans) > 0 && part[0].Low == last {
+			s.spans = slices.Clone(s.spans)
+			s.spans[len(s.spans)-1].High, part = part[0].High, part[1:]
+		}
+		s.spans = append(slices.Clip(s.spans), part...)
+		s.changed()
+	}
 }
 
 // evenPart: a partition is kept while each member has its due but for this part of it.
@@ -301,10 +363,10 @@ const evenPart = 20
 // speeds are those of members; a member without a measured one has the mean of the others.
 func (l *Loop) speeds(of []*seat) []float64 {
 	list, known, sum := make([]float64, len(of)), 0, 0.0
-	for _, s := range of {
-		if s.rate > 0 && !s.gives {
+	for i, s := range of {
+		if list[i] = cmp.Or(s.rate, s.speed); list[i] > 0 && !s.gives {
 			known++
-			sum += s.rate / float64(len(of)) // So that no sum is infinite.
+			sum += list[i] / float64(len(of)) // So that no sum is infinite.
 		}
 	}
 	mean := 1.0
@@ -312,7 +374,7 @@ func (l *Loop) speeds(of []*seat) []float64 {
 		mean = min(max(sum*(float64(len(of))/float64(known)), math.SmallestNonzeroFloat64), math.MaxFloat64)
 	}
 	for i, s := range of {
-		if list[i] = s.rate; s.rate == 0 {
+		if list[i] == 0 {
 			list[i] = mean
 		}
 		if s.gives && s != &l.self {
@@ -368,6 +430,9 @@ func (l *Loop) settle() {
 	if l.free = sorted(l.free); len(l.free) > 0 && len(able) > 0 {
 		l.handOut(able)
 	}
+	if len(l.spare) > 0 {
+		l.handOutSpare(able)
+	}
 	for _, s := range able {
 		if s.done < partition.Total(s.spans) {
 			return
@@ -393,7 +458,7 @@ func (l *Loop) handOut(able []*seat) {
 		var part []workcore.Span
 		if part, l.free = splitSpans(l.free, sizes[i]); len(part) > 0 {
 			s.spans = append(slices.Clip(s.spans), part...)
-			l.moved, l.released = l.moved+partition.Total(part), l.released+partition.Total(part)
+			l.released += l.noteMoved(s, part)
 			s.changed()
 		}
 	}

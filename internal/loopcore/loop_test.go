@@ -94,7 +94,9 @@ func loopSum(row int, net uint64) uint64 {
 
 func newLoopWorld(seed uint64) *loopWorld {
 	w := &loopWorld{Rand: rand.New(rand.NewPCG(seed, 7)), drop: map[workcore.Peer]clocksync.Instant{}, seen: map[string]int{}} //nolint:gosec // It is to be repeatable.
-	w.total, w.last = w.IntN(60), 2+w.IntN(4)
+	if w.total, w.last = w.IntN(60), 2+w.IntN(4); w.IntN(3) == 0 {                                                             // So many that rows are spare in the first iteration.
+		w.total *= 4
+	}
 	w.nets, w.sums = []uint64{0, 1}, []uint64{0}
 	for i := 1; i <= w.last; i++ {
 		sum := uint64(0)
@@ -557,6 +559,9 @@ func TestLoopMutants(t *testing.T) {
 				}
 			}
 		},
+		"spare rows are forgotten": func(w *loopWorld) {
+			w.after = func(n *loopNode) { n.loop.spare = first(n.loop.spare, 1) }
+		},
 		"a member gets no more once it has done its rows": func(w *loopWorld) {
 			w.arrive = func(n *loopNode, _ workcore.Peer, f *workcore.LoopFrame) {
 				if f.Home && n.loop.open && n.place == atRest && f.Number == n.loop.number && !f.Has {
@@ -713,4 +718,3 @@ func TestTwoHomes(t *testing.T) {
 		t.Errorf("%q, %t", why, ended)
 	}
 }
-

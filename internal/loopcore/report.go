@@ -3,7 +3,9 @@ package loopcore
 import (
 	"maps"
 
+	partition "github.com/gopegasus/pegasus/balance/span"
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/workcore"
 )
 
 // Report is how a loop stands at one member. All but Number are figures of the home.
@@ -58,6 +60,13 @@ func (l *Loop) noteSpeed(s *seat) {
 		}
 		l.speed[s.Name] = s.speed
 	}
+}
+
+// noteMoved notes that a member gets rows within the iteration, and returns how many of them it did not have before.
+func (l *Loop) noteMoved(s *seat, part []workcore.Span) int {
+	n := partition.Moved([][]workcore.Span{s.before}, [][]workcore.Span{part})
+	l.moved += n
+	return n
 }
 
 // worked is for how many seconds a member was there for the iteration.
