@@ -21,7 +21,9 @@ func TestSpaceText(t *testing.T) {
 			{Member: "w6", Phase: 2, Settled: true, Slots: 1, Withdrawal: &workreport.Withdrawal{Seconds: 1e300, Alone: true}},
 			{Member: "w7", Phase: 2, Slots: 1, Loops: []workreport.Loop{
 				{Name: "r\x1b", Home: true, Rows: 1000, Iteration: 3, Moved: 300, Released: 280, Redone: 7, Efficiency: 0.996, Overall: 0.9, Speeds: []workreport.Speed{{Member: "w6", Rows: 250.44}, {Member: "w7", Rows: 1e6}}},
-				{Name: "s", Rows: 10}, {Name: "t", Rows: 10, Withdrawals: 2, Withdrawing: 0.0123, Used: &used}, {Name: "u", Withdrawals: 1, Withdrawing: 1e300},
+				{Name: "s", Rows: 10},
+				{Name: "t", Rows: 10, Withdrawals: 2, Withdrawing: 0.0123, Used: &used},
+				{Name: "u", Withdrawals: 1, Withdrawing: 1e300},
 			}},
 		},
 	})
