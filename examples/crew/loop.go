@@ -11,6 +11,7 @@ import (
 	"log"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -57,7 +58,9 @@ type LoopMember struct {
 type fleet struct {
 	url                  string
 	kill, withdraw, join int
-	back                 int // iterations after which those that are withdrawn take work again; 0: never
+	chosen               []int // the processes that are killed, then those that are withdrawn
+	after                int   // rows of the first process in the second iteration after which that happens
+	back                 int   // iterations after which those that are withdrawn take work again; 0: never
 	commands             []*exec.Cmd
 	inputs               []io.WriteCloser
 	said                 chan string
@@ -91,6 +94,7 @@ func MainLoop(p *LoopProgram) {
 	var f flags
 	var fl fleet
 	flag.IntVar(&f.processes, "processes", p.Processes, "`N` processes, the first of them is the home of the loop")
+	flag.Uint64Var(&f.seed, "seed", 0, "draws which processes are killed and withdrawn, and after how many rows of the first process")
 	flag.IntVar(&fl.kill, "kill", 0, "kill `N` processes in the second iteration")
 	flag.IntVar(&fl.withdraw, "withdraw", 0, "withdraw `N` processes in the second iteration, by the key withdraw of the configuration")
 	flag.IntVar(&fl.back, "back", 0, "have them take work again `N` iterations later; 0: never")
@@ -133,6 +137,8 @@ func (p *LoopProgram) lead(ctx context.Context, f *flags, fl *fleet) (err error)
 		return err
 	}
 	fl.url, fl.said = url, make(chan string, 256)
+	random := rand.New(rand.NewPCG(f.seed, 0)) //nolint:gosec // It is to be repeatable.
+	fl.chosen, fl.after = random.Perm(f.processes - 1)[:fl.kill+fl.withdraw], 1+random.IntN(maxStrikeRows)
 	defer func() {
 		fl.end()
 		_ = stopServer()
@@ -219,7 +225,7 @@ func (p *LoopProgram) show(f *flags, fl *fleet, r *Report, took time.Duration) e
 
 // serve takes part until the loop is over or the first process is gone. At SIGTERM it gives up its rows. The first
 // process tells it when its owner takes the machine back, and gives it again.
-func (p *LoopProgram) serve(ctx context.Context, f *flags) error {
+func (p *LoopProgram) serve(ctx context.Context, f *flags) error { //nolint:contextcheck // A signal drains it.
 	lives, gone := context.WithCancel(context.Background())
 	defer gone()
 	asked := make(chan string, 8)
@@ -324,10 +330,10 @@ func (fl *fleet) end() {
 // strike kills and withdraws processes, and starts more.
 func (fl *fleet) strike(processes int) {
 	for i := range fl.kill {
-		_ = fl.commands[i].Process.Kill() // It may have ended.
+		_ = fl.commands[fl.chosen[i]].Process.Kill() // It may have ended.
 	}
 	for i := range fl.withdraw {
-		fl.ask(fl.kill+i, askWithdraw)
+		fl.ask(fl.chosen[fl.kill+i], askWithdraw)
 	}
 	for i := range fl.join {
 		fl.err = errors.Join(fl.err, fl.start(processes+1+i))
@@ -337,7 +343,7 @@ func (fl *fleet) strike(processes int) {
 // giveBack has the withdrawn processes take work again.
 func (fl *fleet) giveBack() {
 	for i := range fl.withdraw {
-		fl.ask(fl.kill+i, askReturn)
+		fl.ask(fl.chosen[fl.kill+i], askReturn)
 	}
 }
 
@@ -366,16 +372,16 @@ func (m *LoopMember) Begins(iteration int) {
 		m.fleet.strike(m.Processes)
 	}
 	if iteration == 2 {
-		m.strikes = strikeRows
+		m.strikes = m.fleet.after
 	}
 	if m.fleet.back > 0 && iteration == 2+m.fleet.back {
 		m.fleet.giveBack()
 	}
 }
 
-// strikeRows is how many rows of the second iteration the first process does before it strikes, so that the others have
-// begun it.
-const strikeRows = 20
+// maxStrikeRows bounds the rows of the second iteration that the first process does before others are killed. If it has
+// fewer, they are killed after the iteration.
+const maxStrikeRows = 200
 
 // Ends is called by the first process when its loop is over. It waits until that of all others is.
 func (m *LoopMember) Ends(ctx context.Context) error {

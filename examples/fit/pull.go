@@ -84,8 +84,7 @@ func (o *options) runPull(ctx context.Context, m *crew.LoopMember) (*crew.Report
 	if err := m.Ends(ctx); err != nil {
 		return nil, err
 	}
-	redone := m.Space.Stats().Redone
-	return o.report(ctx, m, &net, fmt.Sprintf("with a pull model; %d rows were read by more than one process, %d tasks were redone", max(0, read-o.rows), redone), map[string]any{
-		"moved_rows": max(0, read-o.rows), "redone_tasks": redone, "moved_bytes": max(0, read-o.rows) * columns * 8,
+	return o.report(ctx, m, &net, fmt.Sprintf("with a pull model; %d rows were read by more than one process", max(0, read-o.rows)), map[string]any{
+		"moved_rows": max(0, read-o.rows), "moved_bytes": max(0, read-o.rows) * columns * 8,
 	})
 }

@@ -676,7 +676,7 @@ func (l *Loop) takeReport(now clocksync.Instant, from workcore.Peer, f *workcore
 	if !l.open || !s.in || f.Number != l.number {
 		return
 	}
-	if f.Speed > 0 {
+	if f.Speed > 0 && (s.speed == 0 || !f.Gives) { // A member that gives its rows back may have done too few of them.
 		s.speed = f.Speed
 	}
 	if f.Done >= s.done && f.Done <= partition.Total(s.spans) {
