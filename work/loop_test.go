@@ -2,6 +2,7 @@ package work
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/gopegasus/pegasus/internal/config"
 	"github.com/gopegasus/pegasus/internal/workcore"
+	"github.com/gopegasus/pegasus/internal/workreport"
 )
 
 // lap is a program of a loop in a test: it sums up rows, each of which takes a time.
@@ -203,7 +205,14 @@ func TestLoop(t *testing.T) {
 func TestLoopDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(config.DefaultWork())
-		list, _ := loopGroup(t, g, 3, 90, 4, 10*time.Millisecond)
+		list, links := loopGroup(t, g, 3, 90, 4, 10*time.Millisecond)
+		list[0].after = func(it *Iteration) {
+			if it.Number == 3 { // Somebody asks how the space stands.
+				for _, l := range links {
+					l.inboxes["asked"] <- [2]string{}
+				}
+			}
+		}
 		var drained sync.WaitGroup
 		var asked time.Time
 		list[2].body = func(it *Iteration, _ int) {
@@ -234,6 +243,38 @@ func TestLoopDrain(t *testing.T) {
 		}
 		if s := list[2].l.Stats(); s.Withdrawals != 1 || s.Withdrawing <= 0 || s.Withdrawing > list[2].row {
 			t.Errorf("%+v: the member that drains has to end the row that it works on, and no other", s)
+		}
+		loops := map[string]workreport.Loop{}
+		for _, text := range g.reports {
+			var r workreport.Report
+			if err := json.Unmarshal([]byte(text), &r); err != nil || len(r.Loops) != 1 || !r.Plausible(r.Member) {
+				t.Fatalf("%v: %s", err, text)
+			}
+			loops[r.Member] = r.Loops[0]
+		}
+		if h := loops["a"]; !h.Home || h.Name != "rows" || h.Rows != 90 || h.Iteration < 3 || h.Released != 30 || h.Efficiency < 0.9 || h.Overall < 0.9 || len(h.Speeds) != 3 || h.Withdrawals != 0 || h.Used != nil {
+			t.Errorf("the home tells %+v", h)
+		}
+		if m := loops["c"]; m.Home || m.Withdrawals != 1 || m.Withdrawing != list[2].l.Stats().Withdrawing.Seconds() || len(m.Speeds) != 0 {
+			t.Errorf("the member that drains tells %+v", m)
+		}
+	})
+}
+
+// TestLoopReadsOnce: members that read their own parts read each row once in all, where a copy for each of them would be
+// nine times as much: golden case adm-copy, with a row for each megabyte.
+func TestLoopReadsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		list, _ := loopGroup(t, newGroup(config.DefaultWork()), 9, 40, 4, 10*time.Millisecond)
+		if _, errs := laps(t, list...); errors.Join(errs...) != nil {
+			t.Error(errs)
+		}
+		sent := 0
+		for _, p := range list {
+			sent += len(p.reads)
+		}
+		if sent != 40 {
+			t.Errorf("%d rows were read, want 40", sent)
 		}
 	})
 }

@@ -18,13 +18,13 @@ const pullParts = 8
 // Chunk is a task.
 type Chunk struct {
 	Low, High int // the rows from Low to High-1
-	Net       Net
+	Net       Net // the weights
 }
 
 // Done is what it comes to.
 type Done struct {
-	Grad Grad
-	Read int // rows that its process had to read
+	Grad Grad // of the rows
+	Read int  // rows that its process had to read
 }
 
 // functions are those of the space of a process.

@@ -168,3 +168,38 @@ func TestSpeedsOfAnEarlierLoop(t *testing.T) {
 		t.Errorf("the members have %v, and %d rows are spare", got, total(g.home.spare))
 	}
 }
+
+// TestStatusComesWithResults: that a member gives its rows back comes with its partial result at the latest, so the next
+// iteration does not miss it. The home waits for nothing that a member without rows would say.
+func TestStatusComesWithResults(t *testing.T) {
+	speeds := []float64{1, 2, 3, 4}
+	g := newFigures(t, "abcd", &Options{Speeds: map[string]float64{"a": 1, "b": 2, "c": 3, "d": 4}})
+	if err := g.home.Open(g.now, nil); err != nil {
+		t.Fatal(err)
+	}
+	g.home.SetDone(100, 1)
+	for i, s := range g.home.seats {
+		g.say(s.Peer, workcore.LoopFrame{Number: 1, Done: total(s.spans), Speed: speeds[i+1]})
+	}
+	for i, s := range g.home.seats { // One frame has the partial result, the speed, and that c is withdrawn.
+		g.say(s.Peer, workcore.LoopFrame{Number: 1, Done: total(s.spans), Speed: speeds[i+1], Has: true, Value: []byte(s.Name), Gives: s.Name == "c"})
+	}
+	if err := g.home.SetPartial([]byte("a"), ""); err != nil {
+		t.Fatal(err)
+	}
+	parts, complete := g.home.Parts()
+	if len(parts) != 4 || !complete {
+		t.Fatalf("%v, %t", parts, complete)
+	}
+	if err := g.home.Reduced(g.now, nil); err != nil {
+		t.Fatal(err)
+	}
+	c := g.home.find(workcore.Peer{Name: "c", Life: 1})
+	version := c.heard
+	for range 3 {
+		g.iteration(time.Second, speeds, nil)
+		if got := g.have(); got != [4]int{143, 286, 0, 571} || c.heard != version {
+			t.Errorf("the members have %v, and c was heard in version %d, want %d", got, c.heard, version)
+		}
+	}
+}
