@@ -2,6 +2,7 @@ package loopcore
 
 import (
 	"maps"
+	"math"
 	"testing"
 	"time"
 
@@ -200,6 +201,33 @@ func TestStatusComesWithResults(t *testing.T) {
 		g.iteration(time.Second, speeds, nil)
 		if got := g.have(); got != [4]int{143, 286, 0, 571} || c.heard != version {
 			t.Errorf("the members have %v, and c was heard in version %d, want %d", got, c.heard, version)
+		}
+	}
+}
+
+// TestWildSpeeds: whatever speeds members say, each row is handed out once, also those that are spare, and all figures are
+// numbers.
+func TestWildSpeeds(t *testing.T) {
+	for _, speeds := range [][]float64{
+		{math.MaxFloat64, math.MaxFloat64, math.MaxFloat64, math.MaxFloat64},
+		{math.SmallestNonzeroFloat64, math.MaxFloat64, 1, math.SmallestNonzeroFloat64},
+		{math.MaxFloat64, math.SmallestNonzeroFloat64, 0, 0},
+		{0, 0, 0, math.MaxFloat64},
+	} {
+		g := newFigures(t, "abcd", &Options{})
+		for n := range 4 {
+			g.iteration(time.Hour, speeds, nil)
+			var all []workcore.Span
+			rows := 0
+			for _, s := range g.home.all() {
+				all, rows = append(all, s.spans...), rows+total(s.spans)
+			}
+			if rows != 1000 || len(complement(sorted(all), 1000)) > 0 {
+				t.Errorf("speeds %v, iteration %d: the members have %v", speeds, n+1, all)
+			}
+			if r := g.home.Report(); !(r.Efficiency >= 0 && r.Overall >= 0 && r.Efficiency <= math.MaxFloat64 && r.Overall <= math.MaxFloat64) {
+				t.Errorf("speeds %v: %+v", speeds, r)
+			}
 		}
 	}
 }
