@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/loopcore"
 	"github.com/gopegasus/pegasus/internal/workcore"
 )
 
@@ -29,10 +30,11 @@ type ElasticLoop struct {
 	have  []workcore.Span // rows that were read; used by the goroutine of the loop alone
 	due   atomic.Bool     // Mine has to look between two rows
 
-	machine   *workcore.Loop // nil before Iterations; guarded by the lock of the space, as is:
-	computing bool           // the body runs rows
-	gives     bool           // this member drains
-	pauses    bool           // this member takes no work, and takes part again once it does
+	machine    *loopcore.Loop // nil before Iterations; guarded by the lock of the space, as is:
+	computing  bool           // the body runs rows
+	gives      bool           // this member drains
+	pauses     bool           // this member takes no work, and takes part again once it does
+	withdrawal loopWithdrawal // of this member
 }
 
 // LoopOption says more of a loop.
@@ -51,24 +53,6 @@ func Loop(s *Space, name string, total int, read func(ctx context.Context, low, 
 		o(l)
 	}
 	return l
-}
-
-// LoopStats are figures of a loop, as this member knows them.
-type LoopStats struct {
-	Iteration int // that runs, from 1; 0: none yet
-	Moved     int // at the home: rows that came to a member which did not have them in the iteration before
-	Redone    int // at the home: rows of lost members that others have got
-}
-
-// Stats returns the figures of this moment.
-func (l *ElasticLoop) Stats() LoopStats {
-	l.space.mu.Lock()
-	defer l.space.mu.Unlock()
-	if l.machine == nil {
-		return LoopStats{}
-	}
-	r := l.machine.Report()
-	return LoopStats{r.Number, r.Moved, r.Redone}
 }
 
 // Iteration is one iteration of a loop at one member. It is used by the body of the loop alone.
@@ -143,7 +127,7 @@ func (l *ElasticLoop) begin() error {
 	case s.loops[l.name] != nil:
 		return fmt.Errorf("work: loop %q: Iterations was called before in this phase: give another loop another name", l.name)
 	}
-	machine, err := workcore.NewLoop(workcore.LoopOptions{Name: l.name, Self: workcore.Peer(s.link.Self()), Home: l.home, Total: l.total})
+	machine, err := loopcore.New(loopcore.Options{Name: l.name, Self: workcore.Peer(s.link.Self()), Home: l.home, Total: l.total, Speeds: s.speeds[l.name]})
 	if err != nil {
 		return fmt.Errorf("work: %w", err)
 	}
@@ -154,8 +138,9 @@ func (l *ElasticLoop) begin() error {
 	l.gives = s.drains && !l.home
 	if l.pauses = s.rule.state.Away && !l.home; l.gives || l.pauses {
 		machine.GiveBack()
+		l.noteWithdrawal(s.link.Now())
 	}
-	machine.TakeRoster(s.peers())
+	machine.TakeRoster(s.link.Now(), s.peers())
 	s.loopChanged()
 	return nil
 }
@@ -165,6 +150,7 @@ func (l *ElasticLoop) leave(why string) {
 	s := l.space
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	l.noteIdle(s.link.Now())
 	if _, ended := l.machine.Ended(); !ended {
 		if l.home && why != "" {
 			why = fmt.Sprintf("its home, member %q, has failed: %s", s.link.Self().Name, strings.TrimPrefix(why, fmt.Sprintf("work: loop %q: ", l.name)))
@@ -225,6 +211,7 @@ func (l *ElasticLoop) next(ctx context.Context) (*Iteration, error) {
 	case l.home:
 		number++
 	}
+	l.withdrawal.busy = true
 	return &Iteration{Number: number, loop: l, ctx: ctx, carry: carry}, nil
 }
 
@@ -247,7 +234,7 @@ func (it *Iteration) begin() {
 	s := it.loop.space
 	s.mu.Lock()
 	it.opened = true
-	err := it.loop.machine.Open(it.carry)
+	err := it.loop.machine.Open(s.link.Now(), it.carry)
 	s.loopChanged()
 	s.mu.Unlock()
 	if err != nil {
@@ -443,7 +430,7 @@ func Reduce[T any](ctx context.Context, it *Iteration, partial T, add func(a, b 
 }
 
 // fold adds up partial results in their order.
-func fold[T any](parts []workcore.LoopPart, typ string, add func(a, b T) T) (sum T, err error) {
+func fold[T any](parts []loopcore.Part, typ string, add func(a, b T) T) (sum T, err error) {
 	for i, p := range parts {
 		var v T
 		if p.Type != typ {
@@ -462,7 +449,7 @@ func fold[T any](parts []workcore.LoopPart, typ string, add func(a, b T) T) (sum
 }
 
 // exchange gives the partial result of this member, and waits for those of all, at the home, or for the reduced value.
-func (it *Iteration) exchange(ctx context.Context, data []byte, typ string) (parts []workcore.LoopPart, value []byte) {
+func (it *Iteration) exchange(ctx context.Context, data []byte, typ string) (parts []loopcore.Part, value []byte) {
 	if it.err != nil {
 		return nil, nil
 	}
@@ -474,6 +461,7 @@ func (it *Iteration) exchange(ctx context.Context, data []byte, typ string) (par
 		err = l.machine.SetPartial(data, typ)
 	}
 	if err == nil {
+		l.noteIdle(s.link.Now())
 		s.loopChanged()
 		ready := false
 		err = l.wait(ctx, func() bool {
@@ -501,7 +489,7 @@ func (it *Iteration) share(data []byte) {
 	s.mu.Lock()
 	err := it.loop.over()
 	if err == nil {
-		err = it.loop.machine.Reduced(data)
+		err = it.loop.machine.Reduced(s.link.Now(), data)
 	}
 	s.loopChanged()
 	s.mu.Unlock()
@@ -599,7 +587,7 @@ func (s *Space) takeLoopFrame(f *workcore.Frame) {
 	}
 	frame := *f.Loop
 	frame.Spans = slices.Clone(frame.Spans) // The reader fills it again.
-	l.machine.TakeFrame(f.From, &frame)
+	l.machine.TakeFrame(s.link.Now(), f.From, &frame)
 	s.loopChanged()
 }
 
@@ -609,7 +597,7 @@ func (s *Space) takeLoopRoster() {
 		return
 	}
 	for _, l := range s.loops {
-		l.machine.TakeRoster(s.peers())
+		l.machine.TakeRoster(s.link.Now(), s.peers())
 	}
 	s.loopChanged()
 }
@@ -619,6 +607,7 @@ func (s *Space) takeLoopRoster() {
 func (s *Space) withdrawLoops() {
 	for _, l := range s.loops {
 		l.gives, l.pauses = s.drains && !l.home, s.rule.state.Away && !l.home
+		l.noteWithdrawal(s.link.Now())
 		switch {
 		case !l.gives && !l.pauses:
 			l.machine.TakeBack()
@@ -633,6 +622,9 @@ func (s *Space) withdrawLoops() {
 func (s *Space) forgetLoops() {
 	maps.DeleteFunc(s.loops, func(_ string, l *ElasticLoop) bool {
 		_, ended := l.machine.Ended()
+		if ended {
+			s.keepSpeeds(l)
+		}
 		return ended
 	})
 }

@@ -76,10 +76,11 @@ type Space struct {
 	fetches   map[string]*pieces.Receiver // frames in pieces, by the member that sends them
 	saveEvery time.Duration               // of a busy object; it does not change
 	begun     clocksync.Instant
-	now       clocksync.Instant       // of the last step
-	loops     map[string]*ElasticLoop // of this phase, by name
-	loopWake  clocksync.Instant       // when loops have something to send
-	drains    bool                    // Drain was called
+	now       clocksync.Instant             // of the last step
+	loops     map[string]*ElasticLoop       // of this phase, by name
+	speeds    map[string]map[string]float64 // by the name of a loop that is over and that of a member: rows a second
+	loopWake  clocksync.Instant             // when loops have something to send
+	drains    bool                          // Drain was called
 	rule      withdrawRule
 }
 

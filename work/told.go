@@ -164,6 +164,7 @@ func (s *Space) asked(string, []byte) {
 	}
 	s.reported = now
 	r := s.machine.Report(now)
+	r.Loops = s.reportLoops(now)
 	if s.logs != nil {
 		s.logs.report(r.Log)
 	}

@@ -313,8 +313,8 @@ func TestLiveWithdrawLoop(t *testing.T) {
 	}
 	var seen []int // iterations of b
 	other := make(chan error, 1)
+	l := work.Loop(list[1], "rows", rows, nil)
 	go func() {
-		l := work.Loop(list[1], "rows", rows, nil)
 		other <- body(1, l, func(number int, _ counts) bool {
 			seen = append(seen, number)
 			return true
@@ -349,6 +349,9 @@ func TestLiveWithdrawLoop(t *testing.T) {
 	}
 	if s := list[1].Stats(); s.Withdrawals != 1 || s.Withdrawn {
 		t.Errorf("b has %+v", s)
+	}
+	if s := l.Stats(); s.Withdrawals != 1 || s.Withdrawing < 0 || s.Used < 0 || s.Used > 1.5 {
+		t.Errorf("the loop of b has %+v", s)
 	}
 }
 

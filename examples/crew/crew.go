@@ -35,6 +35,7 @@ type Program struct {
 	Processes int    // of them, unless the flag says otherwise
 	Section   string // the section work of the configuration, as YAML in one line
 	Functions []work.Option
+	State     any // that a member sets before it opens the space; nil: none
 	// Job is called once the flags are parsed; the seed is that of the flags.
 	Job func(seed uint64) (*Job, error)
 }
@@ -266,7 +267,13 @@ func join(ctx context.Context, p *Program, url, name string) (*agent.Member, *wo
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := work.Open(ctx, m, p.Functions...)
+	if p.State != nil {
+		err = m.Set(p.State)
+	}
+	var s *work.Space
+	if err == nil {
+		s, err = work.Open(ctx, m, p.Functions...)
+	}
 	if err != nil {
 		return nil, nil, errors.Join(err, m.Close())
 	}

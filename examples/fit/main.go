@@ -1,6 +1,6 @@
 // Fit: a least-squares fit by gradient over rows that unequal processes share (ADM, section 6). Processes are
-// withdrawn, killed, and join while it runs. With -sleep a row is calibrated sleep, so that more processes than
-// processors do more; without, it computes. The baselines are one process alone, and a static split into equal parts.
+// withdrawn, return, are killed, and join while it runs. With -sleep a row is calibrated sleep, so that more processes than
+// processors do more; without, it computes. The baselines are one process alone, a static split into equal parts, and with -pull tasks of some rows.
 package main
 
 import (
@@ -21,6 +21,7 @@ type options struct {
 	rows, iterations int
 	sleep            time.Duration
 	speeds           []float64
+	pull             bool
 }
 
 func main() {
@@ -29,10 +30,12 @@ func main() {
 	flag.IntVar(&o.iterations, "iterations", 20, "`N` iterations")
 	flag.DurationVar(&o.sleep, "sleep", 0, "how long a row takes at speed 1, as sleep; 0: it computes")
 	speeds := flag.String("speeds", "1,2,3,4", "of the processes, again and again, with -sleep")
+	flag.BoolVar(&o.pull, "pull", false, "the baseline: tasks of some rows, which each process takes when it has none")
 	crew.MainLoop(&crew.LoopProgram{
-		Name: "fit", Processes: 4, Section: "{slots: 1}",
-		Check: func() (err error) { return o.check(*speeds) },
-		Run:   o.run,
+		Name: "fit", Processes: 4, Section: "{slots: 1, withdraw: {when: .away, back: not .away}}",
+		Check:     func() (err error) { return o.check(*speeds) },
+		Run:       o.run,
+		Functions: o.functions,
 	})
 }
 
@@ -55,9 +58,13 @@ func (o *options) speed(process int) float64 { return o.speeds[process%len(o.spe
 
 // run is the program of each process.
 func (o *options) run(ctx context.Context, m *crew.LoopMember) (*crew.Report, error) {
+	if o.pull {
+		return o.runPull(ctx, m)
+	}
 	data := &table{rows: make([][]float64, o.rows)}
 	var net Net
 	l := work.Loop(m.Space, "rows", o.rows, data.read, m.Options...)
+	m.Loop = l
 	for it, err := range l.Iterations(ctx) {
 		if err != nil {
 			return nil, err
@@ -84,11 +91,15 @@ func (o *options) run(ctx context.Context, m *crew.LoopMember) (*crew.Report, er
 	if err := m.Ends(ctx); err != nil {
 		return nil, err
 	}
-	return o.report(ctx, m, l.Stats(), &net)
+	stats := l.Stats()
+	return o.report(ctx, m, &net, fmt.Sprintf("%.2f of what the processes could do while they were there; %d rows moved, %d of them of processes that left, %d were redone", stats.Overall, stats.Moved, stats.Released, stats.Redone), map[string]any{
+		"moved_rows": stats.Moved, "released_rows": stats.Released, "redone_rows": stats.Redone, "moved_bytes": stats.Moved * columns * 8,
+		"loop_efficiency": stats.Overall, "speeds": l.Speeds(),
+	})
 }
 
 // report compares the result with that of one process alone, which has to be the same to the bit.
-func (o *options) report(ctx context.Context, m *crew.LoopMember, stats work.LoopStats, net *Net) (*crew.Report, error) {
+func (o *options) report(ctx context.Context, m *crew.LoopMember, net *Net, text string, more map[string]any) (*crew.Report, error) {
 	all := &table{rows: make([][]float64, o.rows)}
 	if err := all.read(ctx, 0, o.rows); err != nil {
 		return nil, err
@@ -116,10 +127,11 @@ func (o *options) report(ctx context.Context, m *crew.LoopMember, stats work.Loo
 		work := float64(o.sleep) * float64(o.rows) * float64(o.iterations)
 		bound, static = time.Duration(work/sum), time.Duration(work/float64(m.Processes)/slowest)
 	}
+	more["static"] = static.Seconds()
 	return &crew.Report{
 		Bound: bound, Result: net.Weights[0],
-		Text: fmt.Sprintf("%d iterations over %d rows have the weights of one process alone to the bit; %d rows moved, %d were redone; a static split takes %v", o.iterations, o.rows, stats.Moved, stats.Redone, static.Round(time.Millisecond)),
-		More: map[string]any{"moved_rows": stats.Moved, "redone_rows": stats.Redone, "static": static.Seconds()},
+		Text: fmt.Sprintf("%d iterations over %d rows have the weights of one process alone to the bit, %s; a static split takes %v", o.iterations, o.rows, text, static.Round(time.Millisecond)),
+		More: more,
 	}, nil
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/gopegasus/pegasus/internal/testprogram"
@@ -14,14 +15,20 @@ func TestFit(t *testing.T) {
 	for _, args := range [][]string{
 		{"-rows", "2000"},
 		{"-rows", "1000", "-sleep", "400us", "-withdraw", "1", "-join", "1"},
+		{"-rows", "1000", "-sleep", "400us", "-withdraw", "1", "-back", "2", "-iterations", "8"},
+		{"-rows", "1000", "-sleep", "400us", "-pull"},
 		{"-rows", "1000", "-sleep", "400us", "-iterations", "5", "-processes", "3", "-kill", "1"},
 	} {
 		out, err := testprogram.Command(t, append(args, "-json")...).CombinedOutput()
 		var got struct {
 			Result, Killed, Lost int64
-			Redone               int64 `json:"redone_rows"`
+			Redone               int64    `json:"redone_rows"`
+			Moved                *int64   `json:"moved_rows"`
+			Yield                *float64 `json:"loop_efficiency"`
+			Withdrawing          *float64 `json:"withdrawing_seconds"`
 		}
-		if err != nil || json.Unmarshal(out, &got) != nil || got.Result == 0 || got.Lost != 0 || (got.Redone > 0) != (got.Killed > 0) {
+		if err != nil || json.Unmarshal(out, &got) != nil || got.Result == 0 || got.Lost != 0 || (got.Redone > 0) != (got.Killed > 0) || got.Moved == nil ||
+			(got.Yield == nil) != slices.Contains(args, "-pull") || (got.Withdrawing == nil) != !slices.Contains(args, "-withdraw") {
 			t.Errorf("%v: %v: %s", args, err, out)
 		}
 	}

@@ -48,6 +48,7 @@ func SpaceText(s *Space) string {
 		if m.WaitingMore > 0 {
 			writeLine(&b, "%s: and messages to %s more wait for such members", m.Member, Count(m.WaitingMore, "object"))
 		}
+		writeLoops(&b, m)
 		if m.Mail.Undirected > m.Mail.Directed+m.Mail.Local {
 			writeLine(&b, "%s: asked all members %s which of them has an object, more often than it sent messages: create objects before others send to them", m.Member, Count(int(min(m.Mail.Undirected, 1<<31)), "time")) //nolint:gosec // It is bounded.
 		}
@@ -56,6 +57,33 @@ func SpaceText(s *Space) string {
 		}
 	}
 	return b.String()
+}
+
+// writeLoops says how the loops of a member stand. A member that is not the home of a loop is left out until it was
+// withdrawn.
+func writeLoops(b *strings.Builder, m *workreport.Report) {
+	for i := range m.Loops {
+		l := &m.Loops[i]
+		name := Printable(l.Name)
+		switch {
+		case l.Home:
+			writeLine(b, "%s: home of loop %s: iteration %d of %s; %s moved, %d of them of members that left; %d redone; efficiency %.2f, %.2f in the last iteration",
+				m.Member, name, l.Iteration, Count(l.Rows, "row"), Count(l.Moved, "row"), l.Released, l.Redone, l.Overall, l.Efficiency)
+			if len(l.Speeds) > 0 {
+				parts := make([]string, len(l.Speeds))
+				for i, s := range l.Speeds {
+					parts[i] = fmt.Sprintf("%s %.1f", Printable(s.Member), s.Rows)
+				}
+				writeLine(b, "%s: rows a second in loop %s: %s", m.Member, name, strings.Join(parts, ", "))
+			}
+		case l.Withdrawals > 0:
+			used := ""
+			if l.Used != nil {
+				used = fmt.Sprintf("; its process uses %.1f %% of the cores since", *l.Used*100)
+			}
+			writeLine(b, "%s: gave its rows of loop %s back %s, within %v%s", m.Member, name, Count(l.Withdrawals, "time"), time.Duration(min(l.Withdrawing, 1e9)*float64(time.Second)).Round(time.Millisecond), used)
+		}
+	}
 }
 
 // writeLogs says how the stream stands that the tasks lie in.

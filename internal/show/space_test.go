@@ -8,6 +8,7 @@ import (
 )
 
 func TestSpaceText(t *testing.T) {
+	used := 0.0042
 	got := show.SpaceText(&show.Space{
 		Synchronizer: "gsync", Group: "solvers", Epoch: 3, Silent: []string{"w4"},
 		Members: []*workreport.Report{
@@ -19,6 +20,12 @@ func TestSpaceText(t *testing.T) {
 			{Member: "w5", Phase: 2, Settled: true, Slots: 1, Withdrawal: &workreport.Withdrawal{Seconds: 62.04, Stay: 3, Objects: []string{"part/1", "part/\x1b7"}}},
 			{Member: "w7", Phase: 2, Slots: 1, Waiting: []workreport.Bound{{Object: "part/\x1b9", Members: []string{"w8", "w\x1b9"}}}, WaitingMore: 1},
 			{Member: "w6", Phase: 2, Settled: true, Slots: 1, Withdrawal: &workreport.Withdrawal{Seconds: 1e300, Alone: true}},
+			{Member: "w7", Phase: 2, Slots: 1, Loops: []workreport.Loop{
+				{Name: "r\x1b", Home: true, Rows: 1000, Iteration: 3, Moved: 300, Released: 280, Redone: 7, Efficiency: 0.996, Overall: 0.9, Speeds: []workreport.Speed{{Member: "w6", Rows: 250.44}, {Member: "w7", Rows: 1e6}}},
+				{Name: "s", Rows: 10},
+				{Name: "t", Rows: 10, Withdrawals: 2, Withdrawing: 0.0123, Used: &used},
+				{Name: "u", Withdrawals: 1, Withdrawing: 1e300},
+			}},
 		},
 	})
 	const want = `gsync: group solvers, epoch 3; 14 tasks open, 2 blocked, 9 queued, 3 running
@@ -29,6 +36,7 @@ w3      2      may put tasks      0     0                0       0 of 1   0     
 w5      2      WITHDRAWN          0     0                0       0 of 1   0      0    0      0      0       -
 w7      2      may put tasks      0     0                0       0 of 1   0      0    0      0      0       -
 w6      2      WITHDRAWN          0     0                0       0 of 1   0      0    0      0      0       -
+w7      2      may put tasks      0     0                0       0 of 1   0      0    0      0      0       -
 w4: no answer: it has not opened the space, has died, or cannot be reached; pegasus why end says whether the phase waits for it
 w1: 1 message to others found the queue full; what matters is sent again
 w3: asked all members 3 times which of them has an object, more often than it sent messages: create objects before others send to them
@@ -36,6 +44,10 @@ w5: withdrawn for 1m2s; 3 objects stay there, pinned or bound to members: part/1
 w7: messages to object part/�9 wait: it is bound to w8, w�9, and none of them is in the group: start one of them
 w7: and messages to 1 object more wait for such members
 w6: withdrawn for 277777h46m40s; none of its neighbours takes work, so it works on; no object stays there
+w7: home of loop r�: iteration 3 of 1000 rows; 300 rows moved, 280 of them of members that left; 7 redone; efficiency 0.90, 1.00 in the last iteration
+w7: rows a second in loop r�: w6 250.4, w7 1000000.0
+w7: gave its rows of loop t back 2 times, within 12ms; its process uses 0.4 % of the cores since
+w7: gave its rows of loop u back 1 time, within 277777h46m40s
 `
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

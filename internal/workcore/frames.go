@@ -187,7 +187,7 @@ func (f *Frame) Check() error {
 	}
 	if f.Loop != nil {
 		parts++
-		err = f.Loop.check()
+		err = f.Loop.Check()
 	}
 	if f.MoveOrder != nil {
 		parts++

@@ -28,6 +28,7 @@ type Report struct {
 	Log     *LogReport `json:"log"`     // null: the tasks lie in the process alone
 
 	Withdrawal *Withdrawal `json:"withdrawal"` // null: it takes work
+	Loops      []Loop      `json:"loops"`      // that it takes part in, by name; the first ones if there are many
 
 	// Waiting are objects of its account whose messages wait, since none of the members that they are bound to is in the group.
 	Waiting     []Bound `json:"waiting"`      // by name, 16 at most
@@ -42,6 +43,46 @@ type Bound struct {
 
 func (b *Bound) plausible() bool {
 	return len(b.Object) <= maxName && len(b.Members) <= MaxStaying && !slices.ContainsFunc(b.Members, func(name string) bool { return len(name) > maxName })
+}
+
+// Loop is how a member stands in a loop. The figures of the home are 0 at the other members.
+type Loop struct {
+	Name      string `json:"name"`      // of the loop
+	Home      bool   `json:"home"`      // the member is its home
+	Rows      int    `json:"rows"`      // of an iteration
+	Iteration int    `json:"iteration"` // that runs, from 1; 0: none yet
+
+	Moved      int     `json:"moved"`      // of the home: rows that came to a member which did not have them before
+	Released   int     `json:"released"`   // of the home: of these, rows of members that were withdrawn, have left or were lost
+	Redone     int     `json:"redone"`     // of the home: rows of lost members that others have got
+	Efficiency float64 `json:"efficiency"` // of the home: of the last iteration, the rows by those that the members could do meanwhile; 0: not known
+	Overall    float64 `json:"overall"`    // of the home: the same of all iterations
+	Speeds     []Speed `json:"speeds"`     // of the home: of the members, by name; null: none is known
+
+	Withdrawals int      `json:"withdrawals"` // of another member: how often it was asked to give its rows back
+	Withdrawing float64  `json:"withdrawing"` // of another member: the longest time from such a request until it did no more work, in seconds
+	Used        *float64 `json:"used"`        // of another member: part of all cores that its process has used since; null: not known
+}
+
+// Speed is how fast a member is in a loop.
+type Speed struct {
+	Member string  `json:"member"` // its name
+	Rows   float64 `json:"rows"`   // a second
+}
+
+// MaxLoops bounds the loops of a report.
+const MaxLoops = 16
+
+func (l *Loop) plausible() bool {
+	least := min(l.Rows, l.Iteration, l.Moved, l.Released, l.Redone, l.Withdrawals)
+	slowest := min(l.Efficiency, l.Overall, l.Withdrawing)
+	for _, s := range l.Speeds {
+		slowest = min(slowest, s.Rows)
+	}
+	if l.Used != nil {
+		slowest = min(slowest, *l.Used)
+	}
+	return len(l.Name) <= maxName && len(l.Speeds) <= MaxHolders && least >= 0 && slowest >= 0
 }
 
 // Withdrawal is how a member stands that takes no work.
@@ -96,7 +137,8 @@ func (r *Report) Plausible(member string) bool {
 	if l := r.Log; l != nil && (len(l.Stream) > MaxStream || l.Unwritten < 0 || len(l.Accounts) > MaxHolders) {
 		return false
 	}
-	if len(r.Waiting) > MaxStaying || r.WaitingMore < 0 || slices.ContainsFunc(r.Waiting, func(b Bound) bool { return !b.plausible() }) {
+	if len(r.Waiting) > MaxStaying || r.WaitingMore < 0 || slices.ContainsFunc(r.Waiting, func(b Bound) bool { return !b.plausible() }) ||
+		len(r.Loops) > MaxLoops || slices.ContainsFunc(r.Loops, func(l Loop) bool { return !l.plausible() }) {
 		return false
 	}
 	return r.Withdrawal.plausible() && r.Member == member && r.Phase > 0 && r.Slots > 0 && least >= 0 && r.Blocked <= r.Open && len(r.Holders) <= MaxHolders

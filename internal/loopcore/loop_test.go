@@ -1,4 +1,4 @@
-package workcore
+package loopcore
 
 import (
 	"encoding/json"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/testcount"
+	"github.com/gopegasus/pegasus/internal/workcore"
 )
 
 // The places of a program of a loop, at which something may happen to its member.
@@ -28,7 +29,7 @@ const (
 
 // loopNode is one life of a member of a loop, with its program.
 type loopNode struct {
-	peer   Peer
+	peer   workcore.Peer
 	loop   *Loop
 	place  int
 	cur    int     // the iteration that its program is in
@@ -39,7 +40,7 @@ type loopNode struct {
 	dead   bool    // killed
 	frozen clocksync.Instant
 	cut    clocksync.Instant // until when none of its frames arrives
-	roster []Peer
+	roster []workcore.Peer
 	hears  clocksync.Instant // of roster
 	waits  bool              // withdrawn, and stays as a member without rows
 	// returns is when a member that is withdrawn takes rows again; 0: never.
@@ -66,9 +67,9 @@ type loopWorld struct {
 	total   int
 	last    int // iterations
 	nodes   []*loopNode
-	roster  []Peer
-	drop    map[Peer]clocksync.Instant // when the group notices that one is gone
-	joins   []*loopNode                // that come later
+	roster  []workcore.Peer
+	drop    map[workcore.Peer]clocksync.Instant // when the group notices that one is gone
+	joins   []*loopNode                         // that come later
 	joinAt  []clocksync.Instant
 	flights []loopFlight
 	nets    []uint64 // carried into iteration i, from 1
@@ -77,14 +78,14 @@ type loopWorld struct {
 	seen    map[string]int
 
 	// Of mutants.
-	arrive func(n *loopNode, from Peer, f *LoopFrame)
+	arrive func(n *loopNode, from workcore.Peer, f *workcore.LoopFrame)
 	lost   func(n *loopNode) // before the home hears of a roster
 	after  func(n *loopNode)
 }
 
 type loopFlight struct {
 	at    clocksync.Instant
-	frame Frame
+	frame workcore.Frame
 }
 
 func loopSum(row int, net uint64) uint64 {
@@ -92,8 +93,10 @@ func loopSum(row int, net uint64) uint64 {
 } //nolint:gosec // Of a test.
 
 func newLoopWorld(seed uint64) *loopWorld {
-	w := &loopWorld{Rand: rand.New(rand.NewPCG(seed, 7)), drop: map[Peer]clocksync.Instant{}, seen: map[string]int{}} //nolint:gosec // It is to be repeatable.
-	w.total, w.last = w.IntN(60), 2+w.IntN(4)
+	w := &loopWorld{Rand: rand.New(rand.NewPCG(seed, 7)), drop: map[workcore.Peer]clocksync.Instant{}, seen: map[string]int{}} //nolint:gosec // It is to be repeatable.
+	if w.total, w.last = w.IntN(60), 2+w.IntN(4); w.IntN(3) == 0 {                                                             // So many that rows are spare in the first iteration.
+		w.total *= 4
+	}
 	w.nets, w.sums = []uint64{0, 1}, []uint64{0}
 	for i := 1; i <= w.last; i++ {
 		sum := uint64(0)
@@ -123,9 +126,9 @@ func newLoopWorld(seed uint64) *loopWorld {
 }
 
 func (w *loopWorld) node(name string, life uint64, home bool) *loopNode {
-	n := &loopNode{peer: Peer{name, life}, speed: 0.05 + w.Float64(), iters: 1 + w.IntN(w.last), faultAt: w.IntN(atEnd)}
+	n := &loopNode{peer: workcore.Peer{Name: name, Life: life}, speed: 0.05 + w.Float64(), iters: 1 + w.IntN(w.last), faultAt: w.IntN(atEnd)}
 	var err error
-	if n.loop, err = NewLoop(LoopOptions{Name: "rows", Self: n.peer, Home: home, Total: w.total, Repeat: 10 * time.Millisecond}); err != nil {
+	if n.loop, err = New(Options{Name: "rows", Self: n.peer, Home: home, Total: w.total, Repeat: 10 * time.Millisecond}); err != nil {
 		panic(err)
 	}
 	if n.waits = w.IntN(2) == 0; !home && w.IntN(3) > 0 {
@@ -238,14 +241,14 @@ func (w *loopWorld) program(n *loopNode, home bool) {
 	}
 }
 
-func total(list []Span) (n int) {
+func total(list []workcore.Span) (n int) {
 	for _, s := range list {
 		n += s.Len()
 	}
 	return n
 }
 
-func rowAt(list []Span, n int) int {
+func rowAt(list []workcore.Span, n int) int {
 	for _, s := range list {
 		if n < s.Len() {
 			return s.Low + n
@@ -267,7 +270,7 @@ func (w *loopWorld) next(n *loopNode, home bool) {
 		n.loop.Leave("")
 	case home && (number > 0 || len(n.loop.Missing()) == 0):
 		carry, _ = json.Marshal(w.nets[number+1])
-		if err := n.loop.Open(carry); err != nil {
+		if err := n.loop.Open(w.now, carry); err != nil {
 			w.fail("%v", err)
 		}
 	case !home && n.loop.self.gives && !n.waits:
@@ -310,7 +313,7 @@ func (w *loopWorld) reduce(n *loopNode, home bool) {
 	if slices.ContainsFunc(seen, func(n int) bool { return n != 1 }) || sum != w.sums[n.cur] {
 		w.fail("iteration %d: its rows were counted %v", n.cur, seen)
 	}
-	if err := n.loop.Reduced(fmt.Append(nil, sum)); err != nil {
+	if err := n.loop.Reduced(w.now, fmt.Append(nil, sum)); err != nil {
 		w.fail("%v", err)
 	}
 	n.place = atNext
@@ -330,7 +333,7 @@ func (w *loopWorld) live() {
 				if w.lost != nil && i == 0 {
 					w.lost(n)
 				}
-				if n.loop.TakeRoster(n.roster); !slices.Contains(n.roster, n.peer) {
+				if n.loop.TakeRoster(w.now, n.roster); !slices.Contains(n.roster, n.peer) {
 					n.dead = true // It is out of the group.
 					continue
 				}
@@ -370,19 +373,19 @@ func (w *loopWorld) live() {
 // group changes the roster.
 func (w *loopWorld) group() {
 	before := len(w.roster)
-	w.roster = slices.DeleteFunc(w.roster, func(p Peer) bool { at, gone := w.drop[p]; return gone && at <= w.now })
+	w.roster = slices.DeleteFunc(w.roster, func(p workcore.Peer) bool { at, gone := w.drop[p]; return gone && at <= w.now })
 	changed := len(w.roster) != before
 	for i, n := range slices.Backward(w.joins) {
-		if w.joinAt[i] > w.now && w.nodes[0].place != atEnd || slices.ContainsFunc(w.roster, func(p Peer) bool { return p.Name == n.peer.Name }) && w.nodes[0].place != atEnd {
+		if w.joinAt[i] > w.now && w.nodes[0].place != atEnd || slices.ContainsFunc(w.roster, func(p workcore.Peer) bool { return p.Name == n.peer.Name }) && w.nodes[0].place != atEnd {
 			continue
 		}
 		w.joins, w.joinAt = slices.Delete(w.joins, i, i+1), slices.Delete(w.joinAt, i, i+1)
-		if !slices.ContainsFunc(w.roster, func(p Peer) bool { return p.Name == n.peer.Name }) {
+		if !slices.ContainsFunc(w.roster, func(p workcore.Peer) bool { return p.Name == n.peer.Name }) {
 			w.nodes, w.roster, changed = append(w.nodes, n), append(w.roster, n.peer), true
 		}
 	}
 	if changed {
-		slices.SortFunc(w.roster, func(a, b Peer) int { return strings.Compare(a.Name, b.Name) })
+		slices.SortFunc(w.roster, func(a, b workcore.Peer) int { return strings.Compare(a.Name, b.Name) })
 		w.tellRoster()
 	}
 }
@@ -425,9 +428,32 @@ func (w *loopWorld) deliver() {
 			if w.arrive != nil {
 				w.arrive(n, f.frame.From, &frame)
 			}
-			n.loop.TakeFrame(f.frame.From, &frame)
+			n.loop.TakeFrame(w.now, f.frame.From, &frame)
 		}
 	}
+}
+
+// judged runs the world, and returns its faults. A panic is one.
+func (w *loopWorld) judged() (list []string) {
+	defer func() {
+		if r := recover(); r != nil {
+			list = append(slices.Clone(w.faults), fmt.Sprintf("panic: %v", r))
+		}
+	}()
+	w.live()
+	return w.faults
+}
+
+// noticed fails the test if none of 2,000 worlds has a fault.
+func noticed(t *testing.T, name string, faults func(seed uint64) []string) {
+	t.Helper()
+	for seed := range uint64(2000) {
+		if list := faults(seed); len(list) > 0 {
+			t.Logf("%s: noticed in world %d: %s", name, seed, list[0])
+			return
+		}
+	}
+	t.Errorf("%s: not noticed", name)
 }
 
 // TestLoops: whatever happens to members, and in whichever place of an iteration, each row is counted once in each
@@ -436,7 +462,7 @@ func TestLoops(t *testing.T) {
 	seen := map[string]int{}
 	for seed := range uint64(testcount.Of(t, "LOOPS", 200)) { //nolint:gosec // Above 0.
 		w := newLoopWorld(seed)
-		if faults := faultsOf(w.live, &w.faults); len(faults) > 0 {
+		if faults := w.judged(); len(faults) > 0 {
 			t.Errorf("seed %d: %d rows, %d iterations: %s", seed, w.total, w.last, strings.Join(faults, "\n"))
 		}
 		for what, n := range w.seen {
@@ -484,14 +510,14 @@ func TestLoopMutants(t *testing.T) {
 			}
 		},
 		"a result of another iteration counts": func(w *loopWorld) {
-			w.arrive = func(n *loopNode, _ Peer, f *LoopFrame) {
+			w.arrive = func(n *loopNode, _ workcore.Peer, f *workcore.LoopFrame) {
 				if !f.Home && f.Number > 0 {
 					f.Number = n.loop.number
 				}
 			}
 		},
 		"rows that are given back count as done": func(w *loopWorld) {
-			w.arrive = func(n *loopNode, from Peer, f *LoopFrame) {
+			w.arrive = func(n *loopNode, from workcore.Peer, f *workcore.LoopFrame) {
 				if s := n.loop.find(from); f.Gives && s != nil {
 					f.Done = total(s.spans)
 				}
@@ -510,10 +536,10 @@ func TestLoopMutants(t *testing.T) {
 			}
 		},
 		"the end overtakes the last value": func(w *loopWorld) {
-			w.arrive = func(_ *loopNode, _ Peer, f *LoopFrame) { f.Has = f.Has && !f.Ended }
+			w.arrive = func(_ *loopNode, _ workcore.Peer, f *workcore.LoopFrame) { f.Has = f.Has && !f.Ended }
 		},
 		"a member that has left is waited for": func(w *loopWorld) {
-			w.arrive = func(_ *loopNode, _ Peer, f *LoopFrame) { f.Out = false }
+			w.arrive = func(_ *loopNode, _ workcore.Peer, f *workcore.LoopFrame) { f.Out = false }
 		},
 		"a member takes rows again before its home knows that it gave them back": func(w *loopWorld) {
 			w.after = func(n *loopNode) {
@@ -524,7 +550,7 @@ func TestLoopMutants(t *testing.T) {
 			}
 		},
 		"a member that takes rows again keeps those that it gave back": func(w *loopWorld) {
-			spans := map[*loopNode][]Span{}
+			spans := map[*loopNode][]workcore.Span{}
 			w.after = func(n *loopNode) {
 				if n.loop.self.gives && n.loop.self.closed && spans[n] != nil && n.loop.open {
 					n.loop.self.spans = spans[n]
@@ -533,18 +559,21 @@ func TestLoopMutants(t *testing.T) {
 				}
 			}
 		},
+		"spare rows are forgotten": func(w *loopWorld) {
+			w.after = func(n *loopNode) { n.loop.spare = first(n.loop.spare, 1) }
+		},
 		"a member gets no more once it has done its rows": func(w *loopWorld) {
-			w.arrive = func(n *loopNode, _ Peer, f *LoopFrame) {
+			w.arrive = func(n *loopNode, _ workcore.Peer, f *workcore.LoopFrame) {
 				if f.Home && n.loop.open && n.place == atRest && f.Number == n.loop.number && !f.Has {
 					f.Spans = n.loop.self.spans
 				}
 			}
 		},
 	} {
-		noticed(t, name, 2000, func(seed uint64) []string {
+		noticed(t, name, func(seed uint64) []string {
 			w := newLoopWorld(seed)
 			bend(w)
-			return faultsOf(w.live, &w.faults)
+			return w.judged()
 		})
 	}
 }
@@ -552,24 +581,24 @@ func TestLoopMutants(t *testing.T) {
 // loopOfTwo is the home of a loop in a group of members, and one of these.
 func loopOfTwo(t *testing.T, total, other int) (home, member *Loop, exchange func()) {
 	t.Helper()
-	a, b := Peer{"a", 1}, Peer{"b", 1}
-	home, err := NewLoop(LoopOptions{Name: "rows", Self: a, Home: true, Total: total})
+	a, b := workcore.Peer{Name: "a", Life: 1}, workcore.Peer{Name: "b", Life: 1}
+	home, err := New(Options{Name: "rows", Self: a, Home: true, Total: total})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if member, err = NewLoop(LoopOptions{Name: "rows", Self: b, Total: other}); err != nil {
+	if member, err = New(Options{Name: "rows", Self: b, Total: other}); err != nil {
 		t.Fatal(err)
 	}
-	home.TakeRoster([]Peer{a, b})
-	member.TakeRoster([]Peer{a, b})
+	home.TakeRoster(0, []workcore.Peer{a, b})
+	member.TakeRoster(0, []workcore.Peer{a, b})
 	now := clocksync.Instant(0)
 	return home, member, func() {
 		for range 10 {
 			for _, f := range home.Frames(now, nil) {
-				member.TakeFrame(a, f.Loop)
+				member.TakeFrame(0, a, f.Loop)
 			}
 			for _, f := range member.Frames(now, nil) {
-				home.TakeFrame(b, f.Loop)
+				home.TakeFrame(0, b, f.Loop)
 			}
 		}
 	}
@@ -577,20 +606,20 @@ func loopOfTwo(t *testing.T, total, other int) (home, member *Loop, exchange fun
 
 // TestLoopFaults has what a loop refuses, and the texts.
 func TestLoopFaults(t *testing.T) {
-	for want, o := range map[string]LoopOptions{
+	for want, o := range map[string]Options{
 		`loop "": its name has 0 bytes: give it one of 1 to 128`:                          {},
 		`loop "rows": a total of -1 rows cannot be divided: give 0 to 2147483647`:         {Name: "rows", Total: -1},
-		`loop "rows": a total of 2147483648 rows cannot be divided: give 0 to 2147483647`: {Name: "rows", Total: MaxRows + 1},
+		`loop "rows": a total of 2147483648 rows cannot be divided: give 0 to 2147483647`: {Name: "rows", Total: workcore.MaxRows + 1},
 	} {
-		if _, err := NewLoop(o); err == nil || err.Error() != want {
+		if _, err := New(o); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
 	home, member, exchange := loopOfTwo(t, 10, 10)
 	for want, of := range map[string]func() error{
-		`loop "rows": iteration 1 cannot begin here now`: func() error { return member.Open(nil) },
-		`loop "rows": the carried value has 16777217 bytes, and at most 16777216 are allowed: carry the name of the data instead`: func() error { return home.Open(make([]byte, MaxBody+1)) },
-		`loop "rows": iteration 0: its partial results are not there`:                                                             func() error { return home.Reduced(nil) },
+		`loop "rows": iteration 1 cannot begin here now`: func() error { return member.Open(0, nil) },
+		`loop "rows": the carried value has 16777217 bytes, and at most 16777216 are allowed: carry the name of the data instead`: func() error { return home.Open(0, make([]byte, workcore.MaxBody+1)) },
+		`loop "rows": iteration 0: its partial results are not there`:                                                             func() error { return home.Reduced(0, nil) },
 		`loop "rows": iteration 0: its rows are not done: let the body range over all of Mine, then call Reduce once`:             func() error { return home.SetPartial(nil, "") },
 	} {
 		if err := of(); err == nil || err.Error() != want {
@@ -601,7 +630,7 @@ func TestLoopFaults(t *testing.T) {
 	if list := home.Missing(); len(list) > 0 {
 		t.Errorf("%v are missing", list)
 	}
-	if err := home.Open(nil); err != nil {
+	if err := home.Open(0, nil); err != nil {
 		t.Fatal(err)
 	}
 	exchange()
@@ -609,33 +638,33 @@ func TestLoopFaults(t *testing.T) {
 	if fmt.Sprint(list, closed) != "[{5 10}] false" {
 		t.Errorf("the member has %v, %t", list, closed)
 	}
-	for want, f := range map[string]LoopFrame{
+	for want, f := range map[string]workcore.LoopFrame{
 		`loop "": a name has 1 to 128 bytes`:                                            {},
-		`loop "rows": rows 3 to 3 are no span`:                                          {Name: "rows", Spans: []Span{{Low: 3, High: 3}}},
-		`loop "rows": rows -1 to 3 are no span`:                                         {Name: "rows", Spans: []Span{{Low: -1, High: 3}}},
+		`loop "rows": rows 3 to 3 are no span`:                                          {Name: "rows", Spans: []workcore.Span{{Low: 3, High: 3}}},
+		`loop "rows": rows -1 to 3 are no span`:                                         {Name: "rows", Spans: []workcore.Span{{Low: -1, High: 3}}},
 		`loop "rows": the speed -2: 0 or more rows a second are allowed`:                {Name: "rows", Speed: -2},
 		`loop "rows": the speed NaN: 0 or more rows a second are allowed`:               {Name: "rows", Speed: math.NaN()},
 		`loop "rows": iteration -1 of 0 rows, 0 done: none of them may be negative`:     {Name: "rows", Number: -1},
-		`loop "rows": 513 spans with 513 rows: at most 512 with 2147483647 are allowed`: {Name: "rows", Spans: slices.Repeat([]Span{{Low: 0, High: 1}}, MaxSpans+1)},
-		`loop "rows": a value of 16777217 bytes, and at most 16777216 are allowed`:      {Name: "rows", Value: make([]byte, MaxBody+1)},
+		`loop "rows": 513 spans with 513 rows: at most 512 with 2147483647 are allowed`: {Name: "rows", Spans: slices.Repeat([]workcore.Span{{Low: 0, High: 1}}, workcore.MaxSpans+1)},
+		`loop "rows": a value of 16777217 bytes, and at most 16777216 are allowed`:      {Name: "rows", Value: make([]byte, workcore.MaxBody+1)},
 	} {
-		if err := f.check(); err == nil || err.Error() != want {
+		if err := f.Check(); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 		f.Version, f.Has, f.Out = 99, true, true
-		home.TakeFrame(Peer{"b", 1}, &f) // It is not read.
+		home.TakeFrame(0, workcore.Peer{Name: "b", Life: 1}, &f) // It is not read.
 	}
-	for _, f := range []LoopFrame{ // They are read, and make no sense.
+	for _, f := range []workcore.LoopFrame{ // They are read, and make no sense.
 		{Version: 50, Number: 1, Done: 6, Speed: math.MaxFloat64},
 		{Version: 51, Number: 1, Done: 5, Has: true, Value: []byte("early")},
 		{Version: 52, Number: 7, Done: 5, Has: true},
 	} {
 		f.Name = "rows"
-		home.TakeFrame(Peer{"b", 1}, &f)
-		home.TakeFrame(Peer{"stranger", 1}, &f)
+		home.TakeFrame(0, workcore.Peer{Name: "b", Life: 1}, &f)
+		home.TakeFrame(0, workcore.Peer{Name: "stranger", Life: 1}, &f)
 	}
 	home.SetDone(11, 0)
-	if s := home.find(Peer{"b", 1}); s == nil || s.done > 5 || len(home.seats) != 1 || home.self.done != 0 {
+	if s := home.find(workcore.Peer{Name: "b", Life: 1}); s == nil || s.done > 5 || len(home.seats) != 1 || home.self.done != 0 {
 		t.Errorf("the home believes %+v", s)
 	}
 }
@@ -652,7 +681,7 @@ func TestLoopTotals(t *testing.T) {
 	}
 	home, member, exchange = loopOfTwo(t, 0, 0)
 	exchange()
-	if err := home.Open(nil); err != nil {
+	if err := home.Open(0, nil); err != nil {
 		t.Fatal(err)
 	}
 	exchange()
@@ -672,78 +701,20 @@ func TestLoopTotals(t *testing.T) {
 
 // TestTwoHomes: two members that both say that they are the home learn so.
 func TestTwoHomes(t *testing.T) {
-	a, b := Peer{"a", 1}, Peer{"b", 1}
+	a, b := workcore.Peer{Name: "a", Life: 1}, workcore.Peer{Name: "b", Life: 1}
 	var list []*Loop
-	for _, p := range []Peer{a, b} {
-		l, err := NewLoop(LoopOptions{Name: "rows", Self: p, Home: true, Total: 1})
+	for _, p := range []workcore.Peer{a, b} {
+		l, err := New(Options{Name: "rows", Self: p, Home: true, Total: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.TakeRoster([]Peer{a, b})
+		l.TakeRoster(0, []workcore.Peer{a, b})
 		list = append(list, l)
 	}
 	for _, f := range list[0].Frames(0, nil) {
-		list[1].TakeFrame(a, f.Loop)
+		list[1].TakeFrame(0, a, f.Loop)
 	}
 	if why, ended := list[1].Ended(); !ended || why != `members "b" and "a" both say that they are its home: let one of them say so` {
 		t.Errorf("%q, %t", why, ended)
-	}
-}
-
-// TestLoopKeepsItsPartition: a member has the same rows as before while its speed stays about the same, and the fewest move
-// when a member is withdrawn: golden case adm-withdraw.
-func TestLoopKeepsItsPartition(t *testing.T) {
-	peers := []Peer{{"a", 1}, {"b", 1}, {"c", 1}, {"d", 1}}
-	home, err := NewLoop(LoopOptions{Name: "rows", Self: peers[0], Home: true, Total: 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
-	home.TakeRoster(peers)
-	version := uint64(0)
-	say := func(p Peer, f LoopFrame) {
-		version++
-		f.Name, f.Version, f.Total = "rows", version, 1000
-		home.TakeFrame(p, &f)
-	}
-	for _, p := range peers[1:] {
-		say(p, LoopFrame{})
-	}
-	iteration := func(speeds [4]float64, gives bool) {
-		t.Helper()
-		if err := home.Open(nil); err != nil {
-			t.Fatal(err)
-		}
-		home.SetDone(total(home.self.spans), speeds[0])
-		for i, p := range peers[1:] {
-			say(p, LoopFrame{Number: home.number, Done: total(home.find(p).spans), Speed: speeds[i+1]})
-		}
-		for i, p := range peers[1:] {
-			say(p, LoopFrame{Number: home.number, Done: total(home.find(p).spans), Speed: speeds[i+1], Has: true, Gives: gives && i == 1})
-		}
-		if err := home.SetPartial(nil, ""); err != nil {
-			t.Fatal(err)
-		}
-		if err := home.Reduced(nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	have := func() (list [4]int) {
-		for i, s := range home.all() {
-			list[i] = total(s.spans)
-		}
-		return list
-	}
-	iteration([4]float64{1, 2, 3, 4}, false)
-	iteration([4]float64{1.01, 2.02, 2.98, 4.01}, false)
-	if got, moved := have(), home.Report().Moved; got != [4]int{100, 200, 300, 400} || moved != 200 {
-		t.Errorf("the members have %v, %d have moved", got, moved)
-	}
-	iteration([4]float64{1, 2, 3, 4}, true)
-	if moved := home.Report().Moved; moved != 200 {
-		t.Errorf("%d rows have moved though the speeds are about the same", moved)
-	}
-	iteration([4]float64{1, 2, 0, 4}, true)
-	if got, moved := have(), home.Report().Moved; got != [4]int{143, 286, 0, 571} || moved != 500 {
-		t.Errorf("the members have %v, %d have moved", got, moved)
 	}
 }
