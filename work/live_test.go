@@ -730,3 +730,23 @@ func (p *proxy) release() {
 		p.held = nil
 	}
 }
+
+// TestCallsLive: members call each other over a real server, and a chain goes from server to server.
+func TestCallsLive(t *testing.T) {
+	g := newLive(t, live, 3)
+	half := func(_ context.Context, b []byte) ([]byte, error) { return b[:len(b)/2], nil }
+	size := func(_ context.Context, b []byte) (int, error) { return len(b), nil }
+	s := g.spaces([]string{"a", "b", "c"}, work.Server("half", half), work.Server("size", size))
+	ctx := limited(t)
+	halves, sizes := work.Client[[]byte, []byte](s[0], "half"), work.Client[[]byte, int](s[0], "size")
+	list := map[int]*work.Call[int]{}
+	for i := range 200 {
+		list[2*i] = sizes.Then(ctx, halves.Go(ctx, make([]byte, 4*i)))
+	}
+	list[1<<20] = sizes.Then(ctx, halves.Go(ctx, make([]byte, 2<<20)))
+	for want, p := range list {
+		if n, err := p.Wait(ctx); n != want || err != nil {
+			t.Fatal(want, n, err)
+		}
+	}
+}

@@ -81,6 +81,7 @@ type Space struct {
 	loopWake  clocksync.Instant       // when loops have something to send
 	drains    bool                    // Drain was called
 	rule      withdrawRule
+	calls     calls
 }
 
 const (
@@ -129,6 +130,8 @@ func open(ctx context.Context, l link.Link, options []Option) (*Space, error) {
 			faults = append(faults, o.err)
 		case o.set != nil:
 			o.set(s)
+		case o.server != nil:
+			faults = append(faults, s.addServer(o.server))
 		case s.functions[o.f.name] != nil:
 			faults = append(faults, fmt.Errorf("work: function %q is declared twice: keep one", o.f.name))
 		default:
@@ -213,6 +216,7 @@ func (s *Space) begin(ctx context.Context) (err error) { //nolint:contextcheck /
 		Self: workcore.Peer(self), Phase: s.phase, Slots: slots, Strategy: strategy, Topology: local.Topology(s.section.Topology),
 		Limits: workcore.Limits{Retry: s.section.Retry, Losses: s.section.Losses, Open: s.section.Open, Batch: s.section.Objects.Save.Tasks}, Account: own, Stay: s.section.Objects.Stay, Central: s.section.Strategy.Central(),
 	})
+	s.openCalls()
 	s.mu.Lock()
 	s.takeRoster(roster)
 	s.mu.Unlock()
@@ -355,6 +359,7 @@ func (s *Space) loop(ctx context.Context) {
 			_ = s.step(&workcore.Input{Kind: workcore.InTick}) // A tick is never refused.
 		}
 		s.judgeWithdraw(now)
+		s.tickCalls(now)
 		s.askAgain(now)
 		if now >= s.loopWake {
 			s.sendLoops()
@@ -364,7 +369,7 @@ func (s *Space) loop(ctx context.Context) {
 			s.saveBags()
 		}
 		s.tell(now)
-		next := min(s.wake, s.loopWake, s.rule.wake, s.nextEstimate(), now.Add(time.Hour))
+		next := min(s.wake, s.loopWake, s.calls.wake, s.rule.wake, s.nextEstimate(), now.Add(time.Hour))
 		for _, f := range s.fetches {
 			next = min(next, f.Wake())
 		}
@@ -424,6 +429,7 @@ func (s *Space) takeRoster(r link.Roster) {
 	_ = s.step(&workcore.Input{Kind: workcore.InRoster, Roster: peers}) // A roster is never refused.
 	s.roster = lives(&r)
 	s.sender.keep(s.roster)
+	s.takeCallRoster(peers)
 	maps.DeleteFunc(s.fetches, func(from string, _ *pieces.Receiver) bool { return !names(s.roster, from) })
 	s.takeLoopRoster()
 	early := s.early
@@ -633,6 +639,7 @@ func (s *Space) finish(err error) {
 	for _, l := range s.loops {
 		l.due.Store(true)
 	}
+	s.finishCalls()
 	s.release()
 	if s.skip != nil {
 		s.skip()
@@ -702,6 +709,9 @@ func (s *Space) stillRunning() error {
 			ids = append(ids, r.id)
 		}
 	}
+	for _, r := range s.calls.running {
+		ids = append(ids, "call of "+r.name)
+	}
 	return fmt.Errorf("work: the functions of tasks %q have not returned %v after their contexts ended: have them look at ctx", ids, s.section.Stuck)
 }
 
@@ -730,6 +740,9 @@ func (s *Space) receive(subject string, data []byte) {
 func (s *Space) readFrame(from string, data []byte) error {
 	if len(data) > 0 && data[0] == piecesForm {
 		return s.readPieces(from, data[1:])
+	}
+	if len(data) > 0 && data[0] == callsForm {
+		return s.takeCall(from, data[1:])
 	}
 	f, err := s.reader.Read(data)
 	switch {

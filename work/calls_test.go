@@ -1,0 +1,215 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gopegasus/pegasus/internal/config"
+)
+
+func double(_ context.Context, n int) (int, error) {
+	if n < 0 {
+		return 0, errors.New("it is negative")
+	}
+	return 2 * n, nil
+}
+
+// TestCalls: calls of a member are served by the others, and by itself.
+func TestCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(config.DefaultWork())
+		var at [3]atomic.Int32
+		server := func(i int) Option {
+			return Server("double", func(ctx context.Context, n int) (int, error) { at[i].Add(1); return double(ctx, n) })
+		}
+		a := g.space(t, "a", server(0))
+		g.space(t, "b", server(1))
+		g.space(t, "c", server(2))
+		c := Client[int, int](a, "double")
+		var list []*Call[int]
+		for i := range 300 {
+			list = append(list, c.Go(t.Context(), i))
+		}
+		for i, p := range list {
+			if r, err := p.Wait(t.Context()); r != 2*i || err != nil {
+				t.Fatal(i, r, err)
+			}
+		}
+		if at[0].Load()+at[1].Load()+at[2].Load() != 300 || at[1].Load() == 0 || at[2].Load() == 0 {
+			t.Error(at[0].Load(), at[1].Load(), at[2].Load())
+		}
+		_, err := c.Go(t.Context(), -1).Wait(t.Context())
+		var fault *CallError
+		if !errors.As(err, &fault) || fault.Text != "it is negative" || !strings.Contains(err.Error(), `work: call "double": its function has failed at "`) {
+			t.Error(err)
+		}
+	})
+}
+
+// TestCallWithoutServer: the error names what is missing; the call is served once there is a server.
+func TestCallWithoutServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(config.DefaultWork())
+		a := g.space(t, "a")
+		p := Client[int, int](a, "double").Go(t.Context(), 4)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := p.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), `work: call "double": no member is known that serves it: open the space there with work.Server("double", ...)`) {
+			t.Error(err)
+		}
+		g.space(t, "b", Server("double", double))
+		if r, err := p.Wait(t.Context()); r != 8 || err != nil {
+			t.Error(r, err)
+		}
+	})
+}
+
+// TestCallChain: the result goes on to the next function, and the call before it has no result of its own.
+func TestCallChain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(config.DefaultWork())
+		a := g.space(t, "a")
+		g.space(t, "b", Server("double", double))
+		g.space(t, "c", Server("text", func(_ context.Context, n int) (string, error) { return strings.Repeat("x", n), nil }))
+		first := Client[int, int](a, "double")
+		text := Client[int, string](a, "text")
+		for range 2 {
+			p := first.Go(t.Context(), 3)
+			q := text.Then(t.Context(), first.Then(t.Context(), p))
+			if r, err := q.Wait(t.Context()); r != strings.Repeat("x", 12) || err != nil {
+				t.Error(r, err)
+			}
+			if _, err := p.Wait(t.Context()); err == nil || err.Error() != `work: call "double": its result goes to the call "double": wait for that one` {
+				t.Error(err)
+			}
+			if _, err := first.Then(t.Context(), p).Wait(t.Context()); err == nil || !strings.Contains(err.Error(), "its result goes to the call") {
+				t.Error(err)
+			}
+			done := first.Go(t.Context(), 5)
+			if _, err := done.Wait(t.Context()); err != nil { // It has ended when Then is called.
+				t.Error(err)
+			}
+			if r, err := text.Then(t.Context(), done).Wait(t.Context()); len(r) != 10 || err != nil {
+				t.Error(r, err)
+			}
+		}
+		_, err := text.Then(t.Context(), first.Go(t.Context(), -1)).Wait(t.Context())
+		var fault *CallError
+		if !errors.As(err, &fault) || fault.Name != "double" || fault.Member != "b" {
+			t.Error(err)
+		}
+	})
+}
+
+// TestCallsWithinCalls: a function that waits for a call gives up its slot, and circles end.
+func TestCallsWithinCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		section := config.DefaultWork()
+		section.Slots = 1
+		g := newGroup(section)
+		fib := func(ctx context.Context, n int) (int, error) {
+			if n < 2 {
+				return n, nil
+			}
+			c := Client[int, int](SpaceOf(ctx), "fib")
+			x, y := c.Go(ctx, n-1), c.Go(ctx, n-2)
+			a, err := x.Wait(ctx)
+			if err != nil {
+				return 0, err
+			}
+			b, err := y.Wait(ctx)
+			return a + b, err
+		}
+		round := func(ctx context.Context, n int) (int, error) {
+			r, err := Client[int, int](SpaceOf(ctx), "round").Go(ctx, n+1).Wait(ctx)
+			if fault, ok := errors.AsType[*CallError](err); ok {
+				err = errors.New(fault.Text)
+			}
+			return r, err
+		}
+		options := []Option{Server("fib", fib), Server("round", round), Func("task", func(ctx context.Context, n int) (int, error) {
+			return Client[int, int](SpaceOf(ctx), "fib").Go(ctx, n).Wait(ctx)
+		})}
+		a := g.space(t, "a", options...)
+		b := g.space(t, "b", options...)
+		if r, err := Client[int, int](a, "fib").Go(t.Context(), 12).Wait(t.Context()); r != 144 || err != nil {
+			t.Error(r, err)
+		}
+		if _, err := Client[int, int](a, "round").Go(t.Context(), 0).Wait(t.Context()); err == nil || !strings.Contains(err.Error(), "calls are nested too deep: at most 32 are allowed") {
+			t.Error(err)
+		}
+		go func() { _ = b.Wait(t.Context()) }()
+		for range 4 {
+			if err := a.Put(t.Context(), "task", 10); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sum := 0
+		for r, err := range Results[int](t.Context(), a, "task") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum += r.Value
+		}
+		if sum != 4*55 {
+			t.Error(sum)
+		}
+	})
+}
+
+// TestCallsOfLostServers: calls of a server that is lost run elsewhere, and fail with its name once they were tried often enough.
+func TestCallsOfLostServers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(config.DefaultWork())
+		a := g.space(t, "a")
+		hangs := func(ctx context.Context, n int) (int, error) { <-ctx.Done(); return 0, ctx.Err() }
+		_, b := g.spaceOf(t, "b", 1, Server("double", hangs))
+		c := Client[int, int](a, "double")
+		p, q := c.Go(t.Context(), 1), c.Go(t.Context(), 2)
+		synctest.Wait()
+		g.leave(b)
+		g.space(t, "c", Server("double", double))
+		for i, p := range []*Call[int]{p, q} {
+			if r, err := p.Wait(t.Context()); r != 2*(i+1) || err != nil {
+				t.Error(r, err)
+			}
+		}
+		for _, name := range []string{"d", "e", "f"} {
+			_, l := g.spaceOf(t, name, 1, Server("hang", hangs))
+			if name == "d" {
+				p = Client[int, int](a, "hang").Go(t.Context(), 1)
+			}
+			time.Sleep(time.Second)
+			g.leave(l)
+		}
+		_, err := p.Wait(t.Context())
+		if !errors.Is(err, ErrServerLost) || !strings.Contains(err.Error(), `work: call "hang": its server "f" is lost, the last of 3 tries: look at what it does to a process, or raise retry of the call`) {
+			t.Error(err)
+		}
+	})
+}
+
+// TestLargeCalls: arguments and results of several MiB travel in pieces.
+func TestLargeCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(config.DefaultWork())
+		a := g.space(t, "a")
+		g.space(t, "b", Server("twice", func(_ context.Context, b []byte) ([]byte, error) { return append(b, b...), nil }))
+		c := Client[[]byte, []byte](a, "twice")
+		r, err := c.Go(t.Context(), make([]byte, 3<<20)).Wait(t.Context())
+		if len(r) != 6<<20 || err != nil {
+			t.Error(len(r), err)
+		}
+		if _, err := c.Go(t.Context(), make([]byte, 16<<20+1)).Wait(t.Context()); err == nil || !strings.Contains(err.Error(), `work: call "twice": the argument has 16777217 bytes, and at most 16777216 are allowed`) {
+			t.Error(err)
+		}
+		if _, err := c.Go(t.Context(), make([]byte, 9<<20)).Wait(t.Context()); err == nil || !strings.Contains(err.Error(), "the result has 18874368 bytes") {
+			t.Error(err)
+		}
+	})
+}
