@@ -11,7 +11,9 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/callcore"
+	"github.com/gopegasus/pegasus/internal/config"
 	"github.com/gopegasus/pegasus/internal/workcore"
+	"github.com/gopegasus/pegasus/predicates"
 )
 
 // The causes of a [*CallError].
@@ -497,8 +499,50 @@ func (s *Space) tickCalls(now clocksync.Instant) {
 }
 
 // callRule is what the configuration says about the calls of a function.
-func (s *Space) callRule(string) callcore.Rule {
-	return callcore.Rule{Retry: s.section.Retry, Batch: 1}
+func (s *Space) callRule(name string) callcore.Rule {
+	c, _ := s.section.Calls.Get(name)
+	rule := callcore.Rule{Retry: cmp.Or(c.Retry, s.section.Retry), Replicas: c.Replicas}
+	rule.Batch, rule.Linger = c.BatchOf()
+	sync, demand, low, high, err := config.ParseStyle(c.Style)
+	switch {
+	case err != nil: // The synchronizer has checked it.
+	case sync:
+		rule.Style = callcore.Sync
+	case demand:
+		rule.Style, rule.Low, rule.High = callcore.Demand, low, high
+	}
+	if shares, err := config.ParseRatio(c.Ratio); err == nil && len(shares) == len(c.Replicas) {
+		rule.Ratio = shares
+	}
+	if c.Priority == "" {
+		return rule
+	}
+	if p, err := predicates.CompilePriority(c.Priority); err == nil {
+		rule.Order = func(w callcore.Waiting) float64 {
+			return p.Value(func(name string) float64 { return waitingField(&w, name) })
+		}
+	}
+	return rule
+}
+
+// waitingField is a field that a priority reads.
+func waitingField(w *callcore.Waiting, name string) float64 {
+	switch name {
+	case "weight":
+		return w.Weight
+	case "size":
+		return float64(w.Size)
+	case "age":
+		return w.Age
+	case "number":
+		return float64(w.Number)
+	case "loc":
+		return w.Loc
+	case "server.head":
+		return w.Head
+	default: // server.dir
+		return w.Dir
+	}
 }
 
 // addServer declares a server.

@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/internal/config"
+	"github.com/gopegasus/pegasus/internal/yamlconf"
 )
 
 func double(_ context.Context, n int) (int, error) {
@@ -210,6 +212,89 @@ func TestLargeCalls(t *testing.T) {
 		}
 		if _, err := c.Go(t.Context(), make([]byte, 9<<20)).Wait(t.Context()); err == nil || !strings.Contains(err.Error(), "the result has 18874368 bytes") {
 			t.Error(err)
+		}
+	})
+}
+
+// withCalls is a group whose configuration says how calls of a function travel.
+func withCalls(name string, c config.WorkCall) *group {
+	section := config.DefaultWork()
+	section.Slots = 1
+	section.Calls = append(section.Calls, yamlconf.Entry[config.WorkCall]{Key: name, Value: c})
+	return newGroup(section)
+}
+
+// TestCallStyles: the same program is synchronous, asynchronous or bounded by water marks, by the configuration alone.
+func TestCallStyles(t *testing.T) {
+	for style, want := range map[string]struct{ atReturn, most int }{
+		"sync": {1, 1}, "async": {0, 20}, "async-demand(2:3)": {0, 6}, "async-demand(*:1)": {0, 2}, "async-demand(2:*)": {0, 20},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			g := withCalls("f", config.WorkCall{Style: style})
+			a := g.space(t, "a")
+			var ended atomic.Int32
+			serve := Server("f", func(_ context.Context, n int) (int, error) { time.Sleep(time.Millisecond); ended.Add(1); return n, nil })
+			spaces := []*Space{g.space(t, "b", serve), g.space(t, "c", serve)}
+			c := Client[int, int](a, "f")
+			first := c.Go(t.Context(), 1)
+			if int(ended.Load()) != want.atReturn {
+				t.Errorf("%s: Go has returned after %d calls, want %d", style, ended.Load(), want.atReturn)
+			}
+			_, _ = first.Wait(t.Context())
+			most := 0
+			for range 20 {
+				_ = c.Go(t.Context(), 1)
+				synctest.Wait()
+				held := 0
+				for _, s := range spaces {
+					s.mu.Lock()
+					n, _ := s.calls.machine.Held()
+					s.mu.Unlock()
+					held += n
+				}
+				most = max(most, held)
+			}
+			if style != "sync" && most != want.most || most > want.most {
+				t.Errorf("%s: %d calls are at the servers, want %d", style, most, want.most)
+			}
+		})
+	}
+}
+
+// TestCallConfiguration: replicas and ratio say who serves a call, and priority which one is next.
+func TestCallConfiguration(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := withCalls("f", config.WorkCall{Replicas: []string{"b", "c"}, Ratio: "1:2", Priority: "-len(arg)", Traffic: config.Bulk})
+		var at [4]atomic.Int32
+		var order []string
+		serve := func(i int) Option {
+			return Server("f", func(_ context.Context, text string) (int, error) {
+				if at[i].Add(1); i == 1 {
+					order = append(order, text)
+				}
+				time.Sleep(100 * time.Millisecond)
+				return 0, nil
+			})
+		}
+		a := g.space(t, "a", serve(0))
+		g.space(t, "b", serve(1))
+		g.space(t, "c", serve(2))
+		g.space(t, "d", serve(3))
+		c := Client[string, int](a, "f")
+		var list []*Call[int]
+		for i := range 12 {
+			list = append(list, c.Go(t.Context(), strings.Repeat("x", i)))
+		}
+		for _, p := range list {
+			if _, err := p.Wait(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		if got := [4]int32{at[0].Load(), at[1].Load(), at[2].Load(), at[3].Load()}; got != [4]int32{0, 4, 8, 0} {
+			t.Error(got)
+		}
+		if len(order) != 4 || !slices.IsSortedFunc(order[1:], func(a, b string) int { return len(b) - len(a) }) {
+			t.Errorf("the server ran %q: the longest first, but for the one that came first", order)
 		}
 	})
 }

@@ -15,7 +15,7 @@ type call struct {
 	number uint64
 	stages []Stage
 	depth  int
-	base   int    // the stage that the call begins anew with
+	base   int    // the stage that the call begins again with
 	body   []byte // its argument
 	try    int
 	lost   int    // servers that were lost with it
@@ -316,7 +316,7 @@ func (m *Machine) leave(c *call) {
 	c.load = Peer{}
 }
 
-// restart begins a call anew, or gives it up. Counted: its server is lost.
+// restart begins a call again, or gives it up. Counted: its server is lost.
 func (m *Machine) restart(c *call, counted bool) {
 	m.leave(c)
 	k := m.client(c.stages[c.base].Name)
@@ -421,7 +421,7 @@ func (m *Machine) takeMoved(in *Message) {
 	}
 }
 
-// takeGone has a call begin anew that its server does not know.
+// takeGone has a call begin again that its server does not know.
 func (m *Machine) takeGone(in *Message) {
 	if it := m.items[itemKey{in.Origin, in.Number, in.Stage - 1}]; it != nil && it.state == forwarded && it.to == in.From && it.try == in.Try && !it.got {
 		m.forward(it)

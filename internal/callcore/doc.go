@@ -2,7 +2,7 @@
 //
 // The caller chooses a server for each call, sends the call until the server has it, and asks about it from then on.
 // The server runs calls in an order, and sends each answer until the caller has taken it. A call of a server that is
-// lost begins anew at another one. So a function may run more than once; each call has exactly one outcome.
+// lost begins again at another one. So a function may run more than once; each call has exactly one outcome.
 //
 // A chain is a call of several stages. A server that has run a stage sends the result to a server of the next
 // stage, and tells the origin of the call where it is.

@@ -52,7 +52,7 @@ type Message struct {
 	From, To Peer
 	Origin   Peer   // who has made the call
 	Number   uint64 // of the call, among those of its origin
-	Try      int    // rises each time the call begins anew
+	Try      int    // rises each time the call begins again
 	Stage    int    // place in Stages
 	Depth    int    // of an Ask: calls within calls
 	Stages   []Stage
