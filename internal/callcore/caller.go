@@ -52,6 +52,9 @@ func (m *Machine) HasRoom(name string) bool {
 	return m.client(name).open < MaxOpen && m.openBytes < MaxOpenBytes
 }
 
+// Open is how many calls of this member have no outcome yet, and the bytes of their arguments.
+func (m *Machine) Open() (calls, bytes int) { return len(m.calls), m.openBytes }
+
 // StyleOf is the style of the calls of a function.
 func (m *Machine) StyleOf(name string) Style { return m.client(name).rule.Style }
 

@@ -175,8 +175,8 @@ func (m *Machine) TakeRoster(now clocksync.Instant, peers []Peer) {
 		}
 	}
 	for _, it := range m.sortedItems() {
-		switch own := it.key.origin == m.opt.Self; {
-		case !here[it.key.origin] && !own, cut && !own:
+		switch {
+		case !here[it.key.origin] && it.key.origin != m.opt.Self:
 			m.dropItem(it)
 		case it.state == forwarded && !here[it.to] && it.to != m.opt.Self:
 			m.forward(it)

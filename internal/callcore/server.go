@@ -122,7 +122,7 @@ func (m *Machine) takeAsk(in *Message) {
 }
 
 func (m *Machine) moreStages(it *item, in *Message) {
-	if len(in.Stages) > len(it.stages) && it.state <= running {
+	if len(in.Stages) > len(it.stages) {
 		it.stages = in.Stages
 	}
 }

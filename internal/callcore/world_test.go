@@ -223,8 +223,15 @@ func (w *world) over() bool {
 				return false
 			}
 		}
-		if calls, _ := n.m.Held(); calls > 0 {
+		if calls, bytes := n.m.Open(); calls > 0 || bytes != 0 {
+			w.t.Fatalf("%d calls with %d bytes are open, and all have ended", calls, bytes)
+		}
+		calls, bytes := n.m.Held()
+		if calls > 0 {
 			return false
+		}
+		if bytes != 0 {
+			w.t.Fatalf("no calls are held with %d bytes", bytes)
 		}
 	}
 	return true
