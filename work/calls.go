@@ -392,6 +392,9 @@ func (s *Space) carryCalls() {
 		s.look()
 	}
 	s.calls.wake = s.calls.machine.Wake()
+	if s.drains {
+		s.release() // Drain waits for the last call.
+	}
 }
 
 // serve runs a call.
@@ -496,6 +499,18 @@ func (s *Space) tickCalls(now clocksync.Instant) {
 		s.calls.machine.Tick(now)
 		s.carryCalls()
 	}
+}
+
+// withdrawCalls has the others send their calls elsewhere while this member takes no work.
+func (s *Space) withdrawCalls() {
+	s.calls.machine.SetAway(s.link.Now(), s.drains || s.rule.state.Away)
+	s.carryCalls()
+}
+
+// servesCalls reports whether a call is here, or an answer that its caller has not taken.
+func (s *Space) servesCalls() bool {
+	held, _ := s.calls.machine.Held()
+	return held > 0
 }
 
 // callRule is what the configuration says about the calls of a function.

@@ -298,3 +298,30 @@ func TestCallConfiguration(t *testing.T) {
 		}
 	})
 }
+
+// TestDrainServesCalls: a member that drains serves the calls that it has, and gets no more.
+func TestDrainServesCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(config.DefaultWork())
+		a := g.space(t, "a")
+		var ran atomic.Int32
+		b := g.space(t, "b", Server("f", func(_ context.Context, n int) (int, error) { time.Sleep(time.Second); ran.Add(1); return n, nil }))
+		c := Client[int, int](a, "f")
+		p := c.Go(t.Context(), 1)
+		synctest.Wait()
+		drained := make(chan error)
+		go func() { drained <- b.Drain(t.Context()) }()
+		synctest.Wait()
+		q := c.Go(t.Context(), 2)
+		if err := <-drained; err != nil || ran.Load() != 1 {
+			t.Errorf("%v after %d calls", err, ran.Load())
+		}
+		if r, err := p.Wait(t.Context()); r != 1 || err != nil {
+			t.Error(r, err)
+		}
+		g.space(t, "c", Server("f", double))
+		if r, err := q.Wait(t.Context()); r != 4 || err != nil {
+			t.Error(r, err)
+		}
+	})
+}

@@ -663,7 +663,8 @@ func (s *Space) Drain(ctx context.Context) error {
 	}
 	s.drains = true
 	s.withdrawLoops()
-	if err := s.wait(ctx, &waiter{settles: true, ready: func() bool { return s.out.Told.Drained && !s.inLoop() }}); err != nil {
+	s.withdrawCalls()
+	if err := s.wait(ctx, &waiter{settles: true, ready: func() bool { return s.out.Told.Drained && !s.inLoop() && !s.servesCalls() }}); err != nil {
 		t := s.out.Told
 		return fmt.Errorf("work: drain: %d tasks run here and %d that were put here are open, %d of them wait for others: %w", t.Running, t.Open, t.Blocked, err)
 	}

@@ -226,6 +226,7 @@ func TestStrangers(t *testing.T) {
 // TestStale: the answer of an earlier try is not taken, and its server need not send it again.
 func TestStale(t *testing.T) {
 	w := newWorld(t, 7, callcore.Rule{Retry: 2})
+	w.run = time.Hour
 	a, b := w.add("a", 1), w.add("b", 1, "f")
 	w.roster()
 	c := a.call("1", "f")
@@ -234,6 +235,7 @@ func TestStale(t *testing.T) {
 	w.roster()
 	b.out = false
 	w.roster()
+	w.until("the server has it again", func() bool { return len(b.runs) == 1 && b.runs[0].ID == 2 })
 	for number := range a.calls {
 		old := callcore.Message{Kind: callcore.Answer, From: b.peer, To: a.peer, Origin: a.peer, Number: number, Body: []byte("old")}
 		a.m.Take(w.now, &old)
@@ -241,9 +243,52 @@ func TestStale(t *testing.T) {
 			t.Errorf("%+v", out)
 		}
 	}
+	for i := range b.runs {
+		b.runs[i].at = w.now
+	}
 	w.until("the answer", func() bool { return c.ended != nil })
 	if c.ended.Tries != 2 || c.ended.Fault != callcore.None {
 		t.Errorf("%+v", c.ended)
+	}
+}
+
+// TestAway: a member that takes no calls serves what it has, and the others send theirs elsewhere.
+func TestAway(t *testing.T) {
+	w := newWorld(t, 8, callcore.Rule{Retry: 1})
+	caller, a, b := w.add("x", 1), w.add("a", 1, "f"), w.add("b", 1, "f")
+	w.roster()
+	for i := range 10 {
+		caller.call(fmt.Sprint(i), "f")
+	}
+	w.until("both have calls", func() bool { m, _ := a.m.Held(); n, _ := b.m.Held(); return m > 0 && n > 0 })
+	a.m.SetAway(w.now, true)
+	a.carry()
+	for i := range 10 { // Some go to it: it has not told them yet.
+		caller.call(fmt.Sprint("later", i), "f")
+	}
+	w.until("results", w.over)
+	a.m.SetAway(w.now, true)
+	if from := slices.IndexFunc(w.order, func(text string) bool { return strings.HasPrefix(text, "later") }); slices.Contains(w.servers[from:], "a") && slices.ContainsFunc(w.order[from:], func(text string) bool {
+		return strings.HasPrefix(text, "later") && w.servers[slices.Index(w.order, text)] == "a"
+	}) {
+		t.Error("a call that came later ran at the member that takes none")
+	}
+	for _, c := range caller.calls {
+		if c.ended.Fault != callcore.None {
+			t.Errorf("%+v", c.ended)
+		}
+	}
+	a.m.SetAway(w.now, false)
+	a.carry()
+	before := len(w.servers)
+	for range 50 {
+		w.step()
+	}
+	caller.call("again1", "f")
+	caller.call("again2", "f")
+	w.until("results", w.over)
+	if !slices.Contains(w.servers[before:], "a") {
+		t.Error("a member that takes calls again gets none")
 	}
 }
 

@@ -138,7 +138,7 @@ func (m *Machine) candidates(k *client, name string) (list []Peer) {
 			list = append(list, p)
 		}
 	}
-	if m.servers[name] != nil && allowed(m.opt.Self) {
+	if m.servers[name] != nil && !m.away && allowed(m.opt.Self) {
 		list = append(list, m.opt.Self)
 	}
 	slices.SortFunc(list, comparePeers)
@@ -431,7 +431,7 @@ func (m *Machine) takeGone(in *Message) {
 	}
 	c := m.calls[in.Number]
 	if in.Origin == m.opt.Self && c != nil && c.try == in.Try && c.stage == in.Stage && c.at == in.From {
-		m.restart(c, true)
+		m.restart(c, c.got) // One that has not had it is not lost.
 	}
 }
 

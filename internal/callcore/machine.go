@@ -129,6 +129,7 @@ type Machine struct {
 	bytes   int
 	arrived int
 	lastRun uint64
+	away    bool
 	done    map[Peer]*doneSet
 }
 
@@ -192,7 +193,7 @@ func (m *Machine) TakeRoster(now clocksync.Instant, peers []Peer) {
 			continue
 		}
 		if len(m.servers) > 0 {
-			m.send(Message{Kind: Serves, To: p, Names: m.opt.Served})
+			m.tellServed(p)
 		}
 	}
 	m.pause, m.found, m.grace = findAgain, m.after(0), m.after(findAgain)
@@ -211,7 +212,7 @@ func (m *Machine) Take(now clocksync.Instant, in *Message) {
 func (m *Machine) take(in *Message) {
 	switch in.Kind {
 	case Find:
-		m.send(Message{Kind: Serves, To: in.From, Names: m.opt.Served})
+		m.tellServed(in.From)
 	case Serves:
 		m.serves[in.From] = slices.Clone(in.Names)
 	case Ask:

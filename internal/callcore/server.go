@@ -80,6 +80,29 @@ func (d *doneSet) has(k itemKey, try int) bool {
 // Held is how many calls this member has as a server, and the bytes of their arguments and results.
 func (m *Machine) Held() (calls, bytes int) { return len(m.items), m.bytes }
 
+// SetAway says whether this member takes no more calls. It serves those that it has.
+func (m *Machine) SetAway(now clocksync.Instant, away bool) {
+	m.now = now
+	if m.away != away {
+		m.away = away
+		for _, p := range sortedPeers(m.peers) {
+			if p != m.opt.Self {
+				m.tellServed(p)
+			}
+		}
+	}
+	m.settle()
+}
+
+// tellServed tells a member which functions this one serves.
+func (m *Machine) tellServed(to Peer) {
+	out := Message{Kind: Serves, To: to}
+	if !m.away {
+		out.Names = m.opt.Served
+	}
+	m.send(out)
+}
+
 // takeAsk takes a call. A copy of one that is here is not run again.
 func (m *Machine) takeAsk(in *Message) {
 	key := itemKey{in.Origin, in.Number, in.Stage}
@@ -91,8 +114,8 @@ func (m *Machine) takeAsk(in *Message) {
 	case m.done[in.Origin].has(key, in.Try):
 		m.send(back)
 		return
-	case s == nil:
-		m.send(Message{Kind: Serves, To: in.From, Names: m.opt.Served})
+	case s == nil, m.away && it == nil:
+		m.tellServed(in.From)
 		back.Kind = Gone
 		m.send(back)
 		return

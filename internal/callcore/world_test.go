@@ -276,6 +276,9 @@ func TestFaults(t *testing.T) {
 				n.out = !n.out
 				w.roster()
 				lost++
+			case k == 3:
+				n.m.SetAway(w.now, w.rand.IntN(2) == 0)
+				n.carry()
 			case k == 2:
 				n.call(fmt.Sprint("bad", w.rand.IntN(9)), "f", "g")
 			default:
@@ -291,6 +294,8 @@ func TestFaults(t *testing.T) {
 		}
 		for _, n := range w.nodes {
 			n.out = false
+			n.m.SetAway(w.now, false)
+			n.carry()
 		}
 		w.roster()
 		w.until(fmt.Sprintf("seed %d", seed), w.over)
