@@ -35,10 +35,10 @@ type CallError struct {
 
 // Error names the function and the member, and tells why.
 func (e *CallError) Error() string {
-	switch e.Cause {
-	case ErrServerLost:
+	switch {
+	case errors.Is(e.Cause, ErrServerLost):
 		return fmt.Sprintf("work: call %q: its server %q is lost, the last of %d tries: look at what it does to a process, or raise retry of the call", e.Name, e.Member, e.Tries)
-	case ErrServersFull:
+	case errors.Is(e.Cause, ErrServersFull):
 		return fmt.Sprintf("work: call %q: its servers are full, the last of them is %q: wait for answers before the next call, or add servers", e.Name, e.Member)
 	}
 	return fmt.Sprintf("work: call %q: its function has failed at %q: %s", e.Name, e.Member, e.Text)
@@ -148,12 +148,19 @@ type calls struct {
 
 // served is a call that runs here.
 type served struct {
-	space  *Space
-	id     uint64
-	name   string
-	depth  int
-	waits  int // for something
-	cancel context.CancelCauseFunc
+	run // its context; no task
+
+	call  uint64
+	depth int
+	waits int // for something
+}
+
+// Value is for context.Context.
+func (r *served) Value(key any) any {
+	if key == (servedKey{}) {
+		return r
+	}
+	return nil
 }
 
 type servedKey struct{}
@@ -317,7 +324,7 @@ func (r *served) wait(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r.waits += n; s.err == nil {
-		s.calls.machine.SetPassive(s.link.Now(), r.id, r.waits > 0)
+		s.calls.machine.SetPassive(s.link.Now(), r.call, r.waits > 0)
 		s.carryCalls()
 	}
 }
@@ -400,34 +407,33 @@ func (s *Space) carryCalls() {
 // serve runs a call.
 func (s *Space) serve(in *callcore.Run) {
 	f := s.calls.servers[in.Name]
-	ctx, cancel := context.WithCancelCause(context.Background())
-	r := &served{space: s, id: in.ID, name: in.Name, depth: in.Depth, cancel: cancel}
+	r := &served{run: run{space: s, name: in.Name}, call: in.ID, depth: in.Depth}
 	s.calls.running[in.ID] = r
 	body := in.Body
 	s.running.Go(func() {
-		result, err := r.guard(context.WithValue(ctx, servedKey{}, r), f, body)
+		result, err := r.guard(f, body)
 		if err != nil {
 			result = []byte(clip(err.Error()))
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		cancel(nil)
-		if delete(s.calls.running, r.id); s.err == nil {
-			s.calls.machine.Ended(s.link.Now(), r.id, err != nil, result)
+		r.cancel(context.Canceled)
+		if delete(s.calls.running, r.call); s.err == nil {
+			s.calls.machine.Ended(s.link.Now(), r.call, err != nil, result)
 			s.carryCalls()
 		}
 	})
 }
 
 // guard calls the function; a panic is its error.
-func (r *served) guard(ctx context.Context, f *callServer, body []byte) (result []byte, err error) {
+func (r *served) guard(f *callServer, body []byte) (result []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 			r.space.log.Error("a function that serves calls has panicked", "function", r.name, "error", err)
 		}
 	}()
-	return f.run(ctx, body)
+	return f.run(r, body)
 }
 
 // endCall hands an outcome to who waits for it.

@@ -325,3 +325,40 @@ func TestDrainServesCalls(t *testing.T) {
 		}
 	})
 }
+
+// TestCallPriorities is the case cord-priority: the order in which a disk serves its requests.
+func TestCallPriorities(t *testing.T) {
+	const ahead = "(loc - server.head) * server.dir"
+	for priority, want := range map[string][]float64{
+		"abs(loc - server.head)":                         {45, 60, 95, 20},
+		ahead + " >= 0 ? " + ahead + " : 1e9 - " + ahead: {60, 95, 45, 20},
+		"(loc - server.head) % 200":                      {60, 95, 20, 45},
+		"(server.head - loc) * 1":                        {95, 60, 45, 20}, // SCAN as printed.
+		"loc * 1":                                        {20, 45, 60, 95}, // C-SCAN as printed.
+		"":                                               {20, 45, 60, 95},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			g := withCalls("seek", config.WorkCall{Priority: priority})
+			a := g.space(t, "a")
+			var order []float64
+			g.space(t, "disk", Server("seek", func(_ context.Context, track float64) (bool, error) {
+				order = append(order, track)
+				time.Sleep(time.Second)
+				return true, nil
+			}))
+			c := Client[float64, bool](a, "seek")
+			var list []*Call[bool]
+			for _, track := range []float64{50, 20, 45, 60, 95} {
+				list = append(list, c.Go(t.Context(), track, Loc(track)))
+			}
+			for _, p := range list {
+				if _, err := p.Wait(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !slices.Equal(order[1:], want) {
+				t.Errorf("%s: %v, want %v", priority, order[1:], want)
+			}
+		})
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +23,7 @@ func TestRatio(t *testing.T) {
 	}
 	w.roster()
 	for i := range 13 {
-		caller.call(fmt.Sprint(i), "f")
+		caller.call(strconv.Itoa(i), "f")
 	}
 	w.until("results", w.over)
 	var to []string
@@ -46,7 +47,7 @@ func TestMarks(t *testing.T) {
 		w.add("b", 1, "f")
 		w.roster()
 		for i := range 40 {
-			caller.call(fmt.Sprint(i), "f")
+			caller.call(strconv.Itoa(i), "f")
 		}
 		most := map[string]int{}
 		w.until("results", func() bool {
@@ -94,7 +95,7 @@ func TestBatch(t *testing.T) {
 	}
 	before := asks()
 	for i := range 3 {
-		caller.call(fmt.Sprint(i), "f")
+		caller.call(strconv.Itoa(i), "f")
 	}
 	if asks() != before {
 		t.Error("calls are sent before their batch is full")
@@ -125,7 +126,7 @@ func TestBounds(t *testing.T) {
 	w.roster()
 	for _, n := range callers {
 		for i := range callcore.MaxOpen {
-			n.call(fmt.Sprint(i), "f")
+			n.call(strconv.Itoa(i), "f")
 		}
 		if _, err := n.m.Call(w.now, callcore.Stage{Name: "f"}, 1, nil); !errors.Is(err, callcore.ErrTooMany) || n.m.HasRoom("f") {
 			t.Fatal(err)
@@ -258,7 +259,7 @@ func TestAway(t *testing.T) {
 	caller, a, b := w.add("x", 1), w.add("a", 1, "f"), w.add("b", 1, "f")
 	w.roster()
 	for i := range 10 {
-		caller.call(fmt.Sprint(i), "f")
+		caller.call(strconv.Itoa(i), "f")
 	}
 	w.until("both have calls", func() bool { m, _ := a.m.Held(); n, _ := b.m.Held(); return m > 0 && n > 0 })
 	a.m.SetAway(w.now, true)
@@ -370,7 +371,7 @@ func TestHostile(t *testing.T) {
 		w.roster()
 		peers := []callcore.Peer{a.peer, b.peer, evil.peer, {Name: "nobody", Life: 3}}
 		for i := range 30 {
-			a.call(fmt.Sprint(i), "f", "g")
+			a.call(strconv.Itoa(i), "f", "g")
 			for range 20 {
 				m := randomMessage(w.rand)
 				m.From, m.Origin, m.At = evil.peer, peers[w.rand.IntN(4)], peers[w.rand.IntN(4)]

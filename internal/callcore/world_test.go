@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -264,25 +265,25 @@ func TestFaults(t *testing.T) {
 				w.step()
 			}
 			n := w.nodes[w.rand.IntN(len(w.nodes))]
-			switch k := w.rand.IntN(20); {
-			case k == 0: // It dies, and another process has its name.
+			switch w.rand.IntN(20) {
+			case 0: // It dies, and another process has its name.
 				life++
 				w.nodes = slices.DeleteFunc(w.nodes, func(o *node) bool { return o == n })
 				w.roster()
 				w.add(n.peer.Name, life, served[w.rand.IntN(5)]...)
 				w.roster()
 				lost++
-			case k == 1: // It is cut off, and comes back.
+			case 1: // It is cut off, and comes back.
 				n.out = !n.out
 				w.roster()
 				lost++
-			case k == 3:
+			case 3:
 				n.m.SetAway(w.now, w.rand.IntN(2) == 0)
 				n.carry()
-			case k == 2:
+			case 2:
 				n.call(fmt.Sprint("bad", w.rand.IntN(9)), "f", "g")
 			default:
-				n.call(fmt.Sprint(w.rand.IntN(1000)), [][]string{{"f"}, {"g"}, {"f", "g"}, {"g", "f", "g"}}[w.rand.IntN(4)]...)
+				n.call(strconv.Itoa(w.rand.IntN(1000)), [][]string{{"f"}, {"g"}, {"f", "g"}, {"g", "f", "g"}}[w.rand.IntN(4)]...)
 			}
 		}
 		w.faults = false
@@ -330,7 +331,7 @@ func TestOnce(t *testing.T) {
 	w.add("c", 1, "g")
 	w.roster()
 	for i := range 100 {
-		a.call(fmt.Sprint(i), "f", "g")
+		a.call(strconv.Itoa(i), "f", "g")
 	}
 	w.until("results", w.over)
 	if len(w.ran) != 200 {
