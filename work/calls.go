@@ -12,6 +12,7 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/callcore"
 	"github.com/gopegasus/pegasus/internal/config"
+	"github.com/gopegasus/pegasus/internal/link"
 	"github.com/gopegasus/pegasus/internal/workcore"
 	"github.com/gopegasus/pegasus/predicates"
 )
@@ -144,6 +145,8 @@ type calls struct {
 	running map[uint64]*served
 	room    chan struct{} // closed when a call has ended; nil: nobody waits
 	wake    clocksync.Instant
+
+	stopOffer func() error // of the service of NATS; nil: there is none
 }
 
 // served is a call that runs here.
@@ -426,6 +429,8 @@ func (s *Space) serve(in *callcore.Run) {
 }
 
 // guard calls the function; a panic is its error.
+//
+//nolint:contextcheck,nolintlint // Its context is r.
 func (r *served) guard(f *callServer, body []byte) (result []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -504,6 +509,48 @@ func (s *Space) tickCalls(now clocksync.Instant) {
 	if now >= s.calls.wake {
 		s.calls.machine.Tick(now)
 		s.carryCalls()
+	}
+}
+
+// offerCalls offers the functions as a service of NATS of which the section says so.
+func (s *Space) offerCalls() error {
+	var list []link.Offered
+	for name := range s.calls.servers {
+		if c, _ := s.section.Calls.Get(name); c.Service {
+			list = append(list, link.Offered{Name: name, Handle: func(data []byte, answer func([]byte, error)) { s.answerRequest(name, data, answer) }})
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	slices.SortFunc(list, func(a, b link.Offered) int { return cmp.Compare(a.Name, b.Name) })
+	conn, ok := s.conn.(link.Offerer)
+	if !ok {
+		return fmt.Errorf("the calls of %q are offered as a service of NATS, and the messages of this space travel by a transport of the program: leave service out, or leave Over out", list[0].Name)
+	}
+	stop, err := conn.Offer(list)
+	if err != nil {
+		return err
+	}
+	s.calls.stopOffer = stop
+	return nil
+}
+
+// answerRequest makes the call that a program asks for which is no member.
+func (s *Space) answerRequest(name string, data []byte, answer func([]byte, error)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.err != nil:
+		answer(nil, s.err)
+	case !s.calls.machine.HasRoom(name):
+		answer(nil, fmt.Errorf("work: call %q: %d calls of member %q are open, and no more are allowed: ask again later", name, callcore.MaxOpen, s.link.Self().Name))
+	default:
+		s.running.Go(func() {
+			p := s.makeCall(context.Background(), callcore.Stage{Name: name}, slices.Clone(data))
+			<-p.done
+			answer(p.body, p.err)
+		})
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -748,5 +749,43 @@ func TestCallsLive(t *testing.T) {
 		if n, err := p.Wait(ctx); n != want || err != nil {
 			t.Fatal(want, n, err)
 		}
+	}
+}
+
+// TestCallsAsService: a program that is no member calls a function by a request of NATS.
+func TestCallsAsService(t *testing.T) {
+	g := newLive(t, strings.Replace(live, "work: {slots: 1}", "work: {slots: 1, calls: {double: {service: true}}}", 1), 2)
+	double := func(_ context.Context, n int) (int, error) {
+		if n < 0 {
+			return 0, errors.New("it is negative")
+		}
+		return 2 * n, nil
+	}
+	s := g.spaces([]string{"a", "b"}, work.Server("double", double), work.Server("hidden", double))
+	nc := testnats.Connect(t, g.server.URL())
+	for i := range 20 {
+		r, err := nc.RequestWithContext(limited(t), "pegasus.v1.default.g.call.double", []byte(strconv.Itoa(i)))
+		if err != nil || string(r.Data) != strconv.Itoa(2*i) {
+			t.Fatal(r, err)
+		}
+	}
+	r, err := nc.RequestWithContext(limited(t), "pegasus.v1.default.g.call.double", []byte("-1"))
+	if err != nil || !strings.Contains(r.Header.Get("Nats-Service-Error"), "it is negative") || r.Header.Get("Nats-Service-Error-Code") != "500" {
+		t.Error(r, err)
+	}
+	r, err = nc.RequestWithContext(limited(t), "pegasus.v1.default.g.call.double", []byte("{no number"))
+	if err != nil || !strings.Contains(r.Header.Get("Nats-Service-Error"), "the argument cannot be read from its bytes") {
+		t.Error(r, err)
+	}
+	if r, err := nc.RequestWithContext(limited(t), "$SRV.INFO.pegasus-g", nil); err != nil || !strings.Contains(string(r.Data), "pegasus.v1.default.g.call.double") || strings.Contains(string(r.Data), "hidden") {
+		t.Error(string(r.Data), err)
+	}
+	for _, s := range s {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := nc.RequestWithContext(limited(t), "pegasus.v1.default.g.call.double", []byte("1")); err == nil {
+		t.Error("a service is there after its members have closed their spaces")
 	}
 }

@@ -224,6 +224,9 @@ func (s *Space) begin(ctx context.Context) (err error) { //nolint:contextcheck /
 	if err := s.conn.Subscribe(s.link.Own(), s.receive); err != nil {
 		return fail(err)
 	}
+	if err := s.offerCalls(); err != nil {
+		return fail(err)
+	}
 	asked, _ := s.link.Status()
 	if err := s.conn.Subscribe(asked, s.asked); err != nil {
 		return fail(err)
@@ -696,6 +699,9 @@ func (s *Space) Close() error {
 		last := s.machine.GiveUp()
 		s.mu.Unlock()
 		s.logs.close(last)
+	}
+	if s.calls.stopOffer != nil {
+		err = errors.Join(err, s.calls.stopOffer())
 	}
 	s.row.end()
 	_ = s.link.Tell(s.row.fill) // The member may be closed already.

@@ -23,6 +23,8 @@ type WorkCall struct {
 	Batch int `yaml:"batch"`
 	// Retry is how many servers may be lost with a call, from 1; 0: as often as a task is run.
 	Retry int `yaml:"retry"`
+	// Service offers the function as a service of NATS.
+	Service bool `yaml:"service"`
 }
 
 // The values of WorkCall.Style, without async-demand(L:U), and of WorkCall.Traffic.

@@ -33,7 +33,7 @@ func TestCallKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{"calls: {f: {traffic: bulk, style: async, batch: 256, retry: 3}}\n"} {
+	for _, text := range []string{"calls: {f: {traffic: bulk, style: async, batch: 256, retry: 3, service: false}}\n"} {
 		if !strings.Contains(string(shown), text) {
 			t.Errorf("no %q in\n%s", text, shown)
 		}
@@ -98,6 +98,10 @@ func TestCallFaults(t *testing.T) {
 	}
 	_, err := configfile.Parse("t.yaml", []byte(strings.Replace(workFarm, "work: {}", `work: {calls: {"": {}}}`, 1)))
 	if err == nil || !strings.Contains(err.Error(), "work.calls: the name of a function is empty: use the name of the server in the program") {
+		t.Error(err)
+	}
+	_, err = configfile.Parse("t.yaml", []byte(strings.Replace(workFarm, "work: {}", `work: {calls: {"a.b": {service: true}}}`, 1)))
+	if err == nil || !strings.Contains(err.Error(), `work.calls.a.b.service: "a.b" cannot name a function of a service of NATS: give the server a name of letters, digits, _ and -`) {
 		t.Error(err)
 	}
 }

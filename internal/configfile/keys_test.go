@@ -131,7 +131,7 @@ var keyChanges = map[string]map[string][2]string{
 		"style": {"work: {", "work: {calls: {f: {style: sync}}, "}, "ratio": {"work: {", "work: {calls: {f: {replicas: [a, b], ratio: 1:2}}, "},
 		"replicas": {"work: {", "work: {calls: {f: {replicas: [a]}}, "}, "priority": {"work: {", "work: {calls: {f: {priority: -size}}, "},
 		"traffic": {"work: {", "work: {calls: {f: {traffic: bulk}}, "}, "batch": {"work: {", "work: {calls: {f: {traffic: bulk, batch: 8}}, "},
-		"retry": {"work: {", "work: {calls: {f: {retry: 7}}, "},
+		"retry": {"work: {", "work: {calls: {f: {retry: 7}}, "}, "service": {"work: {", "work: {calls: {f: {service: true}}, "},
 	},
 	"log": {
 		"stream": {"work: {", "work: {log: {stream: s}, "}, "replicas": {"work: {", "work: {log: {replicas: 3}, "},

@@ -157,6 +157,7 @@ func showCalls(n yamlconf.Node, set *config.Work) yamlconf.Map[any] {
 		shown.fill("traffic", config.Intermittent)
 		shown.fill("batch", batch)
 		shown.fill("retry", cmp.Or(e.Value.Retry, set.Retry))
+		shown.fill("service", e.Value.Service)
 		calls.add(e.Key, shown.tree())
 	}
 	return calls.tree()

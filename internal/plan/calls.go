@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/gopegasus/pegasus/internal/config"
 	"github.com/gopegasus/pegasus/internal/wire"
@@ -37,6 +38,11 @@ func (c *compiler) workCalls(at string, s *config.Work) {
 			c.report(here+".batch", -1, fmt.Sprintf("%d calls in a batch: use 1 to %d", call.Batch, config.MaxBatch), "")
 		} else if _, linger := call.BatchOf(); call.Batch > 1 && linger == 0 {
 			c.report(here+".batch", -1, "calls of intermittent traffic are sent at once, and never in batches", "add traffic: "+config.Incremental+", or leave batch out")
+		}
+		if call.Service && strings.ContainsFunc(e.Key, func(r rune) bool {
+			return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+		}) {
+			c.report(here+".service", -1, fmt.Sprintf("%q cannot name a function of a service of NATS", e.Key), "give the server a name of letters, digits, _ and -")
 		}
 		if call.Retry < 0 || call.Retry > maxRetries {
 			c.report(here+".retry", -1, fmt.Sprintf("%d servers may be lost with a call: use 1 to %d, or leave it out", call.Retry, maxRetries), "")
