@@ -789,3 +789,39 @@ func TestCallsAsService(t *testing.T) {
 		t.Error("a service is there after its members have closed their spaces")
 	}
 }
+
+// TestCallsOfLostServersLive: a call of a server that leaves in the middle of it runs at another one.
+func TestCallsOfLostServersLive(t *testing.T) {
+	g := newLive(t, live, 2)
+	ctx := limited(t)
+	began := make(chan struct{})
+	hang := work.Server("f", func(ctx context.Context, _ int) (int, error) { close(began); <-ctx.Done(); return 0, ctx.Err() })
+	ma, mb := g.join("a", g.server.URL()), g.join("b", g.server.URL())
+	opened := make(chan *work.Space, 1)
+	go func() {
+		s, err := work.Open(ctx, mb, hang)
+		if err != nil {
+			t.Error(err)
+		}
+		opened <- s
+	}()
+	a, err := work.Open(ctx, ma)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = a.Close() }()
+	b := <-opened
+	p := work.Client[int, int](a, "f").Go(ctx, 21)
+	<-began
+	if err := errors.Join(mb.Close(), b.Close()); err != nil {
+		t.Error(err)
+	}
+	c, err := work.Open(ctx, g.join("c", g.server.URL()), work.Server("f", func(_ context.Context, n int) (int, error) { return 2 * n, nil }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	if r, err := p.Wait(ctx); r != 42 || err != nil {
+		t.Error(r, err)
+	}
+}

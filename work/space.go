@@ -224,7 +224,7 @@ func (s *Space) begin(ctx context.Context) (err error) { //nolint:contextcheck /
 	if err := s.conn.Subscribe(s.link.Own(), s.receive); err != nil {
 		return fail(err)
 	}
-	if err := s.offerCalls(); err != nil {
+	if err := s.offerCalls(); err != nil { //nolint:contextcheck // What it begins ends with Close.
 		return fail(err)
 	}
 	asked, _ := s.link.Status()
