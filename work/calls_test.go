@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -361,4 +362,86 @@ func TestCallPriorities(t *testing.T) {
 			}
 		})
 	}
+}
+
+// deaf is a transport without members.
+type deaf struct{ Transport }
+
+func (deaf) Publish(string, []byte) error                 { return nil }
+func (deaf) Subscribe(string, func(string, []byte)) error { return nil }
+func (deaf) Flush(context.Context) error                  { return nil }
+func (deaf) Close() error                                 { return nil }
+
+// TestCallFaultTexts: a fault says what has failed, and what to do.
+func TestCallFaultTexts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		section := config.DefaultWork()
+		section.Calls = append(section.Calls, yamlconf.Entry[config.WorkCall]{Key: "offered", Value: config.WorkCall{Service: true}})
+		g := newGroup(section)
+		many := make([]Option, 257)
+		for i := range many {
+			many[i] = Server(strings.Repeat("x", i/100+1)+string(rune('a'+i%100)), double)
+		}
+		for want, options := range map[string][]Option{
+			`work: server "double" is declared twice: keep one`:                                            {Server("double", double), Server("double", double)},
+			`work: server "": its name has 0 bytes: give it one of 1 to 128`:                               {Server("", double)},
+			`work: server "f": its function is nil`:                                                        {Server[int, int]("f", nil)},
+			`256 servers are declared already, and no more are allowed: let one of them do several things`: many,
+			`the calls of "offered" are offered as a service of NATS, and the messages of this space travel by a transport of the program: leave service out, or leave Over out`: {Over(deaf{}), Server("offered", double)},
+		} {
+			l := g.join("x", 1)
+			if s, err := open(t.Context(), l, options); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v; want %s", err, want)
+				if s != nil {
+					_ = s.Close()
+				}
+			}
+			g.leave(l)
+		}
+		a, err := open(t.Context(), g.join("a", 1), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		none := Client[int, int](a, "none")
+		for want, p := range map[string]*Call[int]{
+			`work: call "none": its loc is NaN: it must be a finite number`:                none.Go(t.Context(), 1, Loc(math.NaN())),
+			`work: call "none": its weight is +Inf: it must be a finite number`:            none.Then(t.Context(), none.Go(t.Context(), 1), CallWeight(math.Inf(1))),
+			`work: call "": the name of its function has 0 bytes: give it one of 1 to 128`: Client[int, int](a, "").Go(t.Context(), 1),
+		} {
+			if _, err := p.Wait(t.Context()); err == nil || err.Error() != want {
+				t.Errorf("%v; want %s", err, want)
+			}
+		}
+		chain := none.Go(t.Context(), 1)
+		for range 31 {
+			chain = none.Then(t.Context(), chain)
+		}
+		if _, err := none.Then(t.Context(), chain).Wait(t.Context()); err == nil || err.Error() != `work: call "none": the chain has too many functions: at most 32 are allowed` {
+			t.Error(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		for range 1022 {
+			none.Go(ctx, 1)
+		}
+		if _, err := none.Go(ctx, 1).Wait(t.Context()); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), `work: call "none": 1024 calls are open, and no more are allowed`) {
+			t.Error(err)
+		}
+		const full = `work: call "f": its servers are full, the last of them is "b": wait for answers before the next call, or add servers`
+		if err := (&CallError{Name: "f", Member: "b", Cause: ErrServersFull}); err.Error() != full || !errors.Is(err, ErrServersFull) {
+			t.Error(err)
+		}
+		waits := make(chan error)
+		go func() { _, err := chain.Wait(t.Context()); waits <- err }()
+		synctest.Wait()
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-waits; !errors.Is(err, ErrClosed) {
+			t.Error(err)
+		}
+		if _, err := none.Go(t.Context(), 1).Wait(t.Context()); !errors.Is(err, ErrClosed) {
+			t.Error(err)
+		}
+	})
 }
