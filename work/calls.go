@@ -3,6 +3,7 @@ package work
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -477,6 +478,20 @@ func (s *Space) finishCalls() {
 		delete(s.calls.open, number)
 	}
 	s.wakeCallers()
+}
+
+// leaveCalls tells the callers that this member serves nothing more, as the member may stay in the group. The lock is held.
+func (s *Space) leaveCalls() {
+	if s.err != nil || len(s.calls.servers) == 0 {
+		return
+	}
+	for _, m := range s.calls.machine.GiveUp(s.link.Now()) {
+		frame := m.Append([]byte{callsForm})
+		message := append(binary.AppendUvarint(nil, uint64(len(frame))), frame...)
+		if len(message) <= messageBytes { // What the caller does not get it finds out when the member is gone.
+			_ = s.conn.Publish(s.link.Subject(m.To.Name), message)
+		}
+	}
 }
 
 // takeCall takes a message about calls. A member speaks for itself alone.

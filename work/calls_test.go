@@ -445,3 +445,24 @@ func TestCallFaultTexts(t *testing.T) {
 		}
 	})
 }
+
+// TestCallsOfClosedSpaces: calls of a space that is closed run elsewhere, although its member stays in the group.
+func TestCallsOfClosedSpaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(config.DefaultWork())
+		a := g.space(t, "a")
+		b, err := open(t.Context(), g.join("b", 1), []Option{Server("double", func(ctx context.Context, _ int) (int, error) { <-ctx.Done(); return 0, ctx.Err() })})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := Client[int, int](a, "double").Go(t.Context(), 1)
+		synctest.Wait()
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+		g.space(t, "c", Server("double", double))
+		if r, err := p.Wait(t.Context()); r != 2 || err != nil {
+			t.Error(r, err)
+		}
+	})
+}

@@ -679,6 +679,7 @@ func (s *Space) Drain(ctx context.Context) error {
 // long as the key stuck says, and names those that do not. Close the member after it.
 func (s *Space) Close() error {
 	s.mu.Lock()
+	s.leaveCalls()
 	s.finish(ErrClosed)
 	patience := s.section.Stuck
 	s.mu.Unlock()

@@ -94,6 +94,17 @@ func (m *Machine) SetAway(now clocksync.Instant, away bool) {
 	m.settle()
 }
 
+// GiveUp returns the last messages of this member: it serves nothing more, and has forgotten the calls of others.
+func (m *Machine) GiveUp(now clocksync.Instant) []Message {
+	m.SetAway(now, true)
+	for _, it := range m.sortedItems() {
+		if k := it.key; k.origin != m.opt.Self {
+			m.send(Message{Kind: Gone, To: k.origin, Origin: k.origin, Number: k.number, Try: it.try, Stage: k.stage})
+		}
+	}
+	return m.Output().Messages
+}
+
 // tellServed tells a member which functions this one serves.
 func (m *Machine) tellServed(to Peer) {
 	out := Message{Kind: Serves, To: to}
