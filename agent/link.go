@@ -238,15 +238,27 @@ func (k linkOf) Connect(ctx context.Context) (link.Conn, error) {
 	if err != nil {
 		return nil, failed(server.Explain(err))
 	}
-	return workConn{b}, nil
+	return workConn{b, m.subjects}, nil
 }
 
 // workConn is a [link.Conn].
-type workConn struct{ *bus.Bus }
+type workConn struct {
+	*bus.Bus
+	subjects wire.Subjects
+}
 
 // Subscribe implements [link.Conn].
 func (c workConn) Subscribe(subject string, handle func(subject string, data []byte)) error {
 	return c.Bus.Subscribe(subject, bus.Limits{}, func(m bus.Message) { handle(m.Subject, m.Data) })
+}
+
+// Offer implements [link.Offerer].
+func (c workConn) Offer(functions []link.Offered) (stop func() error, err error) {
+	list := make([]bus.Endpoint, len(functions))
+	for i, f := range functions {
+		list[i] = bus.Endpoint{Name: f.Name, Subject: c.subjects.Call(f.Name), Handle: f.Handle}
+	}
+	return c.Bus.Offer("pegasus-"+c.subjects.Group, "functions that members of the group "+c.subjects.Group+" serve", list)
 }
 
 // Publish implements [link.Conn].

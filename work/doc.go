@@ -44,6 +44,16 @@
 // A task with the option [After] runs once the tasks are done that it names, with all parts of bags. If one
 // of these fails, it fails without a run.
 //
+// # Calls
+//
+// A member with a [Server] serves calls of others. A call is no task: the answer goes to the caller, and nobody keeps it. The
+// configuration says which server gets a call, and in which order a server runs them.
+//
+//	s, err := work.Open(ctx, member, work.Server("compare", compare))
+//	c := work.Client[Pair, float64](s, "compare")
+//	p := c.Go(ctx, Pair{x, y})
+//	r, err := p.Wait(ctx)
+//
 // # Objects that move
 //
 // An object is state that one member has at a time: a partition, a shard, a strip of a matrix. It serves messages one by

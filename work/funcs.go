@@ -18,6 +18,8 @@ type Option struct {
 	f   *function
 	err error
 	set func(*Space) // f is nil then
+
+	server *callServer // of calls; f is nil then
 }
 
 // function is what the space knows of a declared function.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -728,5 +729,99 @@ func (p *proxy) release() {
 	if p.held != nil {
 		close(p.held)
 		p.held = nil
+	}
+}
+
+// TestCallsLive: members call each other over a real server, and a chain goes from server to server.
+func TestCallsLive(t *testing.T) {
+	g := newLive(t, live, 3)
+	half := func(_ context.Context, b []byte) ([]byte, error) { return b[:len(b)/2], nil }
+	size := func(_ context.Context, b []byte) (int, error) { return len(b), nil }
+	s := g.spaces([]string{"a", "b", "c"}, work.Server("half", half), work.Server("size", size))
+	ctx := limited(t)
+	halves, sizes := work.Client[[]byte, []byte](s[0], "half"), work.Client[[]byte, int](s[0], "size")
+	list := map[int]*work.Call[int]{}
+	for i := range 200 {
+		list[2*i] = sizes.Then(ctx, halves.Go(ctx, make([]byte, 4*i)))
+	}
+	list[1<<20] = sizes.Then(ctx, halves.Go(ctx, make([]byte, 2<<20)))
+	for want, p := range list {
+		if n, err := p.Wait(ctx); n != want || err != nil {
+			t.Fatal(want, n, err)
+		}
+	}
+}
+
+// TestCallsAsService: a program that is no member calls a function by a request of NATS.
+func TestCallsAsService(t *testing.T) {
+	g := newLive(t, strings.Replace(live, "work: {slots: 1}", "work: {slots: 1, calls: {double: {service: true}}}", 1), 2)
+	double := func(_ context.Context, n int) (int, error) {
+		if n < 0 {
+			return 0, errors.New("it is negative")
+		}
+		return 2 * n, nil
+	}
+	s := g.spaces([]string{"a", "b"}, work.Server("double", double), work.Server("hidden", double))
+	nc := testnats.Connect(t, g.server.URL())
+	for i := range 20 {
+		r, err := nc.RequestWithContext(limited(t), "pegasus.v1.default.g.call.double", []byte(strconv.Itoa(i)))
+		if err != nil || string(r.Data) != strconv.Itoa(2*i) {
+			t.Fatal(r, err)
+		}
+	}
+	r, err := nc.RequestWithContext(limited(t), "pegasus.v1.default.g.call.double", []byte("-1"))
+	if err != nil || !strings.Contains(r.Header.Get("Nats-Service-Error"), "it is negative") || r.Header.Get("Nats-Service-Error-Code") != "500" {
+		t.Error(r, err)
+	}
+	r, err = nc.RequestWithContext(limited(t), "pegasus.v1.default.g.call.double", []byte("{no number"))
+	if err != nil || !strings.Contains(r.Header.Get("Nats-Service-Error"), "the argument cannot be read from its bytes") {
+		t.Error(r, err)
+	}
+	if r, err := nc.RequestWithContext(limited(t), "$SRV.INFO.pegasus-g", nil); err != nil || !strings.Contains(string(r.Data), "pegasus.v1.default.g.call.double") || strings.Contains(string(r.Data), "hidden") {
+		t.Error(string(r.Data), err)
+	}
+	for _, s := range s {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := nc.RequestWithContext(limited(t), "pegasus.v1.default.g.call.double", []byte("1")); err == nil {
+		t.Error("a service is there after its members have closed their spaces")
+	}
+}
+
+// TestCallsOfLostServersLive: a call of a server that leaves in the middle of it runs at another one.
+func TestCallsOfLostServersLive(t *testing.T) {
+	g := newLive(t, live, 2)
+	ctx := limited(t)
+	began := make(chan struct{})
+	hang := work.Server("f", func(ctx context.Context, _ int) (int, error) { close(began); <-ctx.Done(); return 0, ctx.Err() })
+	ma, mb := g.join("a", g.server.URL()), g.join("b", g.server.URL())
+	opened := make(chan *work.Space, 1)
+	go func() {
+		s, err := work.Open(ctx, mb, hang)
+		if err != nil {
+			t.Error(err)
+		}
+		opened <- s
+	}()
+	a, err := work.Open(ctx, ma)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = a.Close() }()
+	b := <-opened
+	p := work.Client[int, int](a, "f").Go(ctx, 21)
+	<-began
+	if err := errors.Join(mb.Close(), b.Close()); err != nil {
+		t.Error(err)
+	}
+	c, err := work.Open(ctx, g.join("c", g.server.URL()), work.Server("f", func(_ context.Context, n int) (int, error) { return 2 * n, nil }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	if r, err := p.Wait(ctx); r != 42 || err != nil {
+		t.Error(r, err)
 	}
 }

@@ -253,6 +253,9 @@ func SpaceOf(ctx context.Context) *Space {
 	if r, _ := ctx.Value(runKey{}).(*run); r != nil {
 		return r.space
 	}
+	if r, _ := ctx.Value(servedKey{}).(*served); r != nil {
+		return r.space
+	}
 	return nil
 }
 

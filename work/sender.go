@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/callcore"
 	"github.com/gopegasus/pegasus/internal/link"
 	"github.com/gopegasus/pegasus/internal/pieces"
 	"github.com/gopegasus/pegasus/internal/workcore"
@@ -23,6 +24,9 @@ const (
 
 // piecesForm is the first byte of a message about pieces, among frames. No frame begins with it.
 const piecesForm = 0xFF
+
+// callsForm is the first byte of a message about calls, among frames. No frame begins with it.
+const callsForm = 0xFE
 
 // sender sends frames. Those to one member that have come together go as one message. A frame that fits into no message
 // is offered, and goes in pieces.
@@ -62,16 +66,44 @@ func (s *sender) add(now clocksync.Instant, f *workcore.Frame) {
 		s.enqueue(f.To.Name)
 		return
 	}
+	s.offer(now, f.To.Name, f.Key(), f.Answers())
+}
+
+// offer offers what is in scratch, which fits into no message.
+func (s *sender) offer(now clocksync.Instant, to, key string, note uint64) {
+	large := s.large[to]
 	if large == nil {
 		large = pieces.NewSender(s.first)
-		s.large[f.To.Name] = large
+		s.large[to] = large
 	}
-	offer, ok := large.Offer(now, f.Key(), f.Answers(), s.scratch)
+	offer, ok := large.Offer(now, key, note, s.scratch)
 	if s.scratch = nil; !ok {
 		s.dropped++
 		return
 	}
-	s.addPieces(f.To.Name, []pieces.Message{offer})
+	s.addPieces(to, []pieces.Message{offer})
+}
+
+// addCalls puts messages about calls into the queues. Those to one member that fit go as one message.
+func (s *sender) addCalls(now clocksync.Instant, list []callcore.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range list {
+		m := &list[i]
+		if len(m.Body) > workcore.MaxFrame {
+			if large := s.large[m.To.Name]; large != nil {
+				if offer, kept := large.Again(now, m.Key()); kept {
+					s.addPieces(m.To.Name, []pieces.Message{offer})
+					continue
+				}
+			}
+		}
+		if s.scratch = m.Append(append(s.scratch[:0], callsForm)); len(s.scratch) <= workcore.MaxFrame {
+			s.enqueue(m.To.Name)
+			continue
+		}
+		s.offer(now, m.To.Name, m.Key(), 0)
+	}
 }
 
 // answer answers a member that wants pieces.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -82,6 +83,7 @@ type Space struct {
 	loopWake  clocksync.Instant             // when loops have something to send
 	drains    bool                          // Drain was called
 	rule      withdrawRule
+	calls     calls
 }
 
 const (
@@ -130,6 +132,8 @@ func open(ctx context.Context, l link.Link, options []Option) (*Space, error) {
 			faults = append(faults, o.err)
 		case o.set != nil:
 			o.set(s)
+		case o.server != nil:
+			faults = append(faults, s.addServer(o.server))
 		case s.functions[o.f.name] != nil:
 			faults = append(faults, fmt.Errorf("work: function %q is declared twice: keep one", o.f.name))
 		default:
@@ -214,10 +218,14 @@ func (s *Space) begin(ctx context.Context) (err error) { //nolint:contextcheck /
 		Self: workcore.Peer(self), Phase: s.phase, Slots: slots, Strategy: strategy, Topology: local.Topology(s.section.Topology),
 		Limits: workcore.Limits{Retry: s.section.Retry, Losses: s.section.Losses, Open: s.section.Open, Batch: s.section.Objects.Save.Tasks}, Account: own, Stay: s.section.Objects.Stay, Central: s.section.Strategy.Central(),
 	})
+	s.openCalls()
 	s.mu.Lock()
 	s.takeRoster(roster)
 	s.mu.Unlock()
 	if err := s.conn.Subscribe(s.link.Own(), s.receive); err != nil {
+		return fail(err)
+	}
+	if err := s.offerCalls(); err != nil { //nolint:contextcheck // What it begins ends with Close.
 		return fail(err)
 	}
 	asked, _ := s.link.Status()
@@ -356,6 +364,7 @@ func (s *Space) loop(ctx context.Context) {
 			_ = s.step(&workcore.Input{Kind: workcore.InTick}) // A tick is never refused.
 		}
 		s.judgeWithdraw(now)
+		s.tickCalls(now)
 		s.askAgain(now)
 		if now >= s.loopWake {
 			s.sendLoops()
@@ -365,7 +374,7 @@ func (s *Space) loop(ctx context.Context) {
 			s.saveBags()
 		}
 		s.tell(now)
-		next := min(s.wake, s.loopWake, s.rule.wake, s.nextEstimate(), now.Add(time.Hour))
+		next := min(s.wake, s.loopWake, s.calls.wake, s.rule.wake, s.nextEstimate(), now.Add(time.Hour))
 		for _, f := range s.fetches {
 			next = min(next, f.Wake())
 		}
@@ -411,8 +420,8 @@ func (s *Space) takeSection(w *config.Work) {
 	if s.section.Withdraw = w.Withdraw; before.Withdraw != w.Withdraw {
 		s.rule.renew()
 	}
-	if before.Store != w.Store || before.Log != w.Log || before.Objects != w.Objects || before.Slots != w.Slots || before.Strategy != w.Strategy || before.Topology != w.Topology || before.Retry != w.Retry || before.Losses != w.Losses || before.Open != w.Open || before.Order != w.Order {
-		s.log.Warn("the section work has changed: store, log, objects, slots, strategy, topology, retry, losses, open and order count from the next Open on")
+	if before.Store != w.Store || before.Log != w.Log || before.Objects != w.Objects || before.Slots != w.Slots || before.Strategy != w.Strategy || before.Topology != w.Topology || before.Retry != w.Retry || before.Losses != w.Losses || before.Open != w.Open || before.Order != w.Order || !reflect.DeepEqual(before.Calls, w.Calls) {
+		s.log.Warn("the section work has changed: store, log, objects, slots, strategy, topology, retry, losses, open, order and calls count from the next Open on")
 	}
 }
 
@@ -425,6 +434,7 @@ func (s *Space) takeRoster(r link.Roster) {
 	_ = s.step(&workcore.Input{Kind: workcore.InRoster, Roster: peers}) // A roster is never refused.
 	s.roster = lives(&r)
 	s.sender.keep(s.roster)
+	s.takeCallRoster(peers)
 	maps.DeleteFunc(s.fetches, func(from string, _ *pieces.Receiver) bool { return !names(s.roster, from) })
 	s.takeLoopRoster()
 	early := s.early
@@ -634,6 +644,7 @@ func (s *Space) finish(err error) {
 	for _, l := range s.loops {
 		l.due.Store(true)
 	}
+	s.finishCalls()
 	s.release()
 	if s.skip != nil {
 		s.skip()
@@ -656,7 +667,8 @@ func (s *Space) Drain(ctx context.Context) error {
 	}
 	s.drains = true
 	s.withdrawLoops()
-	if err := s.wait(ctx, &waiter{settles: true, ready: func() bool { return s.out.Told.Drained && !s.inLoop() }}); err != nil {
+	s.withdrawCalls()
+	if err := s.wait(ctx, &waiter{settles: true, ready: func() bool { return s.out.Told.Drained && !s.inLoop() && !s.servesCalls() }}); err != nil {
 		t := s.out.Told
 		return fmt.Errorf("work: drain: %d tasks run here and %d that were put here are open, %d of them wait for others: %w", t.Running, t.Open, t.Blocked, err)
 	}
@@ -668,6 +680,7 @@ func (s *Space) Drain(ctx context.Context) error {
 // long as the key stuck says, and names those that do not. Close the member after it.
 func (s *Space) Close() error {
 	s.mu.Lock()
+	s.leaveCalls()
 	s.finish(ErrClosed)
 	patience := s.section.Stuck
 	s.mu.Unlock()
@@ -689,6 +702,9 @@ func (s *Space) Close() error {
 		s.mu.Unlock()
 		s.logs.close(last)
 	}
+	if s.calls.stopOffer != nil {
+		err = errors.Join(err, s.calls.stopOffer())
+	}
 	s.row.end()
 	_ = s.link.Tell(s.row.fill) // The member may be closed already.
 	return errors.Join(err, s.conn.Close())
@@ -702,6 +718,9 @@ func (s *Space) stillRunning() error {
 		if r != nil {
 			ids = append(ids, r.id)
 		}
+	}
+	for _, r := range s.calls.running {
+		ids = append(ids, "call of "+r.name)
 	}
 	return fmt.Errorf("work: the functions of tasks %q have not returned %v after their contexts ended: have them look at ctx", ids, s.section.Stuck)
 }
@@ -731,6 +750,9 @@ func (s *Space) receive(subject string, data []byte) {
 func (s *Space) readFrame(from string, data []byte) error {
 	if len(data) > 0 && data[0] == piecesForm {
 		return s.readPieces(from, data[1:])
+	}
+	if len(data) > 0 && data[0] == callsForm {
+		return s.takeCall(from, data[1:])
 	}
 	f, err := s.reader.Read(data)
 	switch {

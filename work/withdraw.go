@@ -76,4 +76,5 @@ func (s *Space) withdraw(away bool) {
 	}
 	_ = s.step(&workcore.Input{Kind: workcore.InWithdraw, Active: !away}) // It is never refused.
 	s.withdrawLoops()
+	s.withdrawCalls()
 }

@@ -22,18 +22,18 @@ import (
 // paid back by splitting and deleting: at first the limit on all lines was 59,000, and one package
 // had more than 5,000 lines.
 var limits = map[string]int{
-	"lines of code":                               98_513, // 14,700 of them are work distribution, 2,100 credentials and keys, 960 the page; 1823 more: withdrawals, redacted values, orders to objects; 36 more: objects that wait for absent members; 291 more: recorded runs in the page; 271 more: run --ui; programs and balance in the page
-	"lines of code of the largest package":        6_512,  // 36 more: withdrawals, redacted values, orders to objects
-	"lines of scgs":                               6_992,  // 40 more: withdrawals, redacted values, orders to objects
-	"lines of internal/synccore":                  7_858,  // 17 more: why of the groups of a predicate; 43 more: withdrawals, redacted values, orders to objects
-	"lines of synchronizer":                       6_486,  // 52 more: recorded runs in the page  // 134 more: a journal that was removed, pegasus reload, subjects that the server refuses; 64 more: redacted values, a server that takes anybody
-	"lines of cmd/pegasus":                        5_929,  // 133 more: run --ui; programs and balance in the page  // 188 more: recorded runs in the page  // 195 more: withdrawals, redacted values, orders to objects
-	"lines of predicates":                         6_044,  // 82 more: withdrawals, redacted values, orders to objects  // 132 more: causes of faults in expressions, arithmetic of durations
-	"lines of agent":                              6_201,  // 268 more: a refusal of the server ends Join; the share and power of the section work, regions that are declared, a member that was replaced or leaves; 48 more: withdrawals, redacted values, orders to objects
-	"lines of internal/workcore":                  6_702,  // 20 more: objects that wait for absent members  // 19 more: turns of objects, objects that are bound; the machine of a loop is to become a package of its own; 831 more: withdrawals, redacted values, orders to objects
-	"lines of another package":                    5000,
-	"packages of more than 5,000 lines":           7,  // those seven
-	"files of the package with most files":        48, // 1 more: withdrawals, redacted values, orders to objects; 1 more: recorded runs in the page; 1 more: run --ui; programs and balance in the page
+	"lines of code":                               101_125, // 14,700 of them are work distribution, 2,100 credentials and keys, 960 the page; 1823 more: withdrawals, redacted values, orders to objects; 36 more: objects that wait for absent members; 291 more: recorded runs in the page; 271 more: run --ui; programs and balance in the page; 2612 more: calls, figures of loops
+	"lines of code of the largest package":        6_512,   // 36 more: withdrawals, redacted values, orders to objects
+	"lines of scgs":                               6_992,   // 40 more: withdrawals, redacted values, orders to objects
+	"lines of internal/synccore":                  7_858,   // 17 more: why of the groups of a predicate; 43 more: withdrawals, redacted values, orders to objects
+	"lines of synchronizer":                       6_486,   // 52 more: recorded runs in the page  // 134 more: a journal that was removed, pegasus reload, subjects that the server refuses; 64 more: redacted values, a server that takes anybody
+	"lines of cmd/pegasus":                        5_929,   // 133 more: run --ui; programs and balance in the page  // 188 more: recorded runs in the page  // 195 more: withdrawals, redacted values, orders to objects
+	"lines of predicates":                         6_200,   // 156 more: calls, figures of loops  // 82 more: withdrawals, redacted values, orders to objects  // 132 more: causes of faults in expressions, arithmetic of durations
+	"lines of agent":                              6_213,   // 12 more: calls, figures of loops  // 268 more: a refusal of the server ends Join; the share and power of the section work, regions that are declared, a member that was replaced or leaves; 48 more: withdrawals, redacted values, orders to objects
+	"lines of internal/workcore":                  6_702,   // 20 more: objects that wait for absent members  // 19 more: turns of objects, objects that are bound; the machine of a loop is to become a package of its own; 831 more: withdrawals, redacted values, orders to objects
+	"lines of another package":                    5_352,   // 352 more: calls, figures of loops
+	"packages of more than 5,000 lines":           8,       // 1 more: calls, figures of loops  // those seven
+	"files of the package with most files":        48,      // 1 more: withdrawals, redacted values, orders to objects; 1 more: recorded runs in the page; 1 more: run --ui; programs and balance in the page
 	"fields of synccore.Core":                     79,
 	"methods of synccore.Core":                    230,
 	"fields of another type":                      107, // internal/sim.trial,
@@ -61,10 +61,10 @@ var limits = map[string]int{
 	"exported names of embedded":                   15, // ReloadKeys
 	"exported names of monitor":                    120,
 	"exported names of observe":                    18,
-	"exported names of predicates":                 82,  // 5 more: withdrawals, redacted values, orders to objects
+	"exported names of predicates":                 85,  // 3 more: calls, figures of loops  // 5 more: withdrawals, redacted values, orders to objects
 	"exported names of scgs":                       150, // 4 more: withdrawals, redacted values, orders to objects
 	"exported names of balance/span":               11,
-	"exported names of work":                       77, // 20 more: loops, SpaceOf, Member, Over and Transport, Strategy, Active, Locals, Await, NearBy
+	"exported names of work":                       93, // 20 more: loops, SpaceOf, Member, Over and Transport, Strategy, Active, Locals, Await, NearBy; 16 more: calls, figures of loops
 	"exported names of synchronizer":               66, // 1 more: withdrawals, redacted values, orders to objects; 4 more: recorded runs in the page
 	"exported names of web":                        10, // 1 more: recorded runs in the page
 }

@@ -37,6 +37,8 @@ type Work struct {
 	Strategy local.Config `yaml:"strategy"`
 	// Withdraw says when a member takes no work; without a condition it always does.
 	Withdraw Withdraw `yaml:"withdraw"`
+	// Calls says how calls of functions travel, by the names of the functions.
+	Calls yamlconf.Map[WorkCall] `yaml:"calls"`
 	// End is the condition on the global state by which a phase is over; empty: DefaultEnd. That all
 	// members are in that phase, and it was not over, is a part of it that no text replaces.
 	End string `yaml:"end"`

@@ -29,7 +29,7 @@ func keysOf(t *testing.T, part string) map[string]map[string]any {
 }
 
 func TestEveryKeyIsDescribed(t *testing.T) {
-	for _, part := range []string{"synchronizer", "predicate", "signal", "balance", "work", "log", "strategy"} {
+	for _, part := range []string{"synchronizer", "predicate", "signal", "balance", "work", "log", "call", "strategy"} {
 		for key, schema := range keysOf(t, part) {
 			if text, _ := schema["description"].(string); text == "" {
 				t.Errorf("the schema does not say what the key %s of a %s is for", key, part)
@@ -121,10 +121,17 @@ var keyChanges = map[string]map[string][2]string{
 	"work": {
 		"store": {"store: jetstream, ", ""}, "log": {"work: {", "work: {log: {replicas: 3}, "},
 		"slots": {"work: {", "work: {slots: 2, "}, "retry": {"work: {", "work: {retry: 2, "}, "losses": {"work: {", "work: {losses: 2, "},
-		"open": {"work: {", "work: {open: 2, "}, "order": {"work: {", "work: {order: -weight, "}, "lost": {"work: {", "work: {lost: go on, "},
+		"calls": {"work: {", "work: {calls: {f: {style: sync}}, "},
+		"open":  {"work: {", "work: {open: 2, "}, "order": {"work: {", "work: {order: -weight, "}, "lost": {"work: {", "work: {lost: go on, "},
 		"objects": {"work: {", "work: {objects: {save: {tasks: 3}}, "},
 		"stuck":   {"work: {", "work: {stuck: 2s, "}, "topology": {"work: {", "work: {topology: ring, "}, "strategy": {"receiver", "chunk"},
 		"end": {"work: {", `work: {end: "true", `}, "withdraw": {"work: {", `work: {withdraw: {when: .work.idle, for: 5s, back: not .work.idle}, `},
+	},
+	"call": {
+		"style": {"work: {", "work: {calls: {f: {style: sync}}, "}, "ratio": {"work: {", "work: {calls: {f: {replicas: [a, b], ratio: 1:2}}, "},
+		"replicas": {"work: {", "work: {calls: {f: {replicas: [a]}}, "}, "priority": {"work: {", "work: {calls: {f: {priority: -size}}, "},
+		"traffic": {"work: {", "work: {calls: {f: {traffic: bulk}}, "}, "batch": {"work: {", "work: {calls: {f: {traffic: bulk, batch: 8}}, "},
+		"retry": {"work: {", "work: {calls: {f: {retry: 7}}, "}, "service": {"work: {", "work: {calls: {f: {service: true}}, "},
 	},
 	"log": {
 		"stream": {"work: {", "work: {log: {stream: s}, "}, "replicas": {"work: {", "work: {log: {replicas: 3}, "},

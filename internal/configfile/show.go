@@ -1,6 +1,7 @@
 package configfile
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -130,6 +131,9 @@ func showWork(n yamlconf.Node, set *config.Work) yamlconf.Map[any] {
 		shown.fill("for", set.Withdraw.For)
 		instead["withdraw"] = shown.tree()
 	}
+	if calls, ok := n.Get("calls"); ok && len(set.Calls) > 0 {
+		instead["calls"] = showCalls(calls, set)
+	}
 	w := copied(n, instead)
 	w.fill("strategy", strategy.tree())
 	w.fill("objects", showObjects(set))
@@ -138,6 +142,25 @@ func showWork(n yamlconf.Node, set *config.Work) yamlconf.Map[any] {
 	}
 	fillFrom(&w, reflect.ValueOf(config.DefaultWork()))
 	return w.tree()
+}
+
+// showCalls is how the calls of each function travel, with what the file leaves out.
+func showCalls(n yamlconf.Node, set *config.Work) yamlconf.Map[any] {
+	var calls entries
+	for _, e := range set.Calls {
+		var shown entries
+		if c, ok := n.Get(e.Key); ok && c.Kind() == yamlconf.KindMap {
+			shown = copied(c, nil)
+		}
+		batch, _ := e.Value.BatchOf()
+		shown.fill("style", config.StyleAsync)
+		shown.fill("traffic", config.Intermittent)
+		shown.fill("batch", batch)
+		shown.fill("retry", cmp.Or(e.Value.Retry, set.Retry))
+		shown.fill("service", e.Value.Service)
+		calls.add(e.Key, shown.tree())
+	}
+	return calls.tree()
 }
 
 func showObjects(set *config.Work) yamlconf.Map[any] {
@@ -162,7 +185,7 @@ func showLog(n yamlconf.Node, set *config.Work) yamlconf.Map[any] {
 func fillFrom(to *entries, from reflect.Value) {
 	optional := from.Type() == reflect.TypeFor[local.Config]()
 	for f, v := range from.Fields() {
-		if v.Kind() != reflect.Struct && v.Interface() != "" && (!optional || !v.IsZero()) {
+		if v.Kind() != reflect.Struct && (v.Kind() != reflect.Slice || !v.IsNil()) && v.Interface() != "" && (!optional || !v.IsZero()) {
 			to.fill(f.Tag.Get("yaml"), v.Interface())
 		}
 	}

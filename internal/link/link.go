@@ -55,6 +55,18 @@ type Conn interface {
 	Close() error
 }
 
+// Offered is a function that programs call by requests of NATS.
+type Offered struct {
+	Name string
+	// Handle takes a request. It must not wait for the result, and has answer called once.
+	Handle func(data []byte, answer func(result []byte, err error))
+}
+
+// Offerer is a [Conn] that offers functions as a service of NATS. Its stop ends the service.
+type Offerer interface {
+	Offer(functions []Offered) (stop func() error, err error)
+}
+
 // Link is one member as the package work sees it. Its methods may be called from any goroutine.
 type Link interface {
 	// Self is this life of the member. It never changes: a member that comes back after it was dropped

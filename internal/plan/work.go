@@ -52,6 +52,7 @@ func (c *compiler) work() {
 		}
 	}
 	c.withdraw(at+".withdraw", &s.Withdraw)
+	c.workCalls(at+".calls", s)
 	faults := s.Strategy.Faults()
 	for _, f := range faults {
 		where := at + ".strategy"

@@ -109,6 +109,9 @@ func (s Subjects) Signal(member string) string { return s.Prefix() + "sg." + mem
 // Work is where a member receives what another one of its group sends it under a section work; "*" stands for all others.
 func (s Subjects) Work(member, from string) string { return s.Prefix() + "wk." + member + "." + from }
 
+// Call is the subject of requests that call a function of the group.
+func (s Subjects) Call(function string) string { return s.Prefix() + "call." + function }
+
 // WorkAsk is where members with a space are asked how it stands, by an empty message.
 func (s Subjects) WorkAsk() string { return s.Prefix() + "ws" }
 

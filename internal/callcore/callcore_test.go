@@ -1,0 +1,411 @@
+package callcore_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gopegasus/pegasus/internal/callcore"
+)
+
+// TestRatio is the case cord-ratio: 1:2:3 gives 2, 4 and 6 of 12 calls, and each period is smooth.
+func TestRatio(t *testing.T) {
+	w := newWorld(t, 1, callcore.Rule{Replicas: []string{"a", "b", "c"}, Ratio: []int{1, 2, 3}, Retry: 1})
+	caller := w.add("x", 1)
+	for _, name := range []string{"a", "b", "c", "d"} {
+		w.add(name, 1, "f")
+	}
+	w.roster()
+	for i := range 13 {
+		caller.call(strconv.Itoa(i), "f")
+	}
+	w.until("results", w.over)
+	var to []string
+	for _, m := range w.sent {
+		if m.Kind == callcore.Ask {
+			to = append(to, m.To.Name)
+		}
+	}
+	if want := strings.Split("cbacbccbacbc", ""); !slices.Equal(to[:12], want) {
+		t.Errorf("%v, want %v", to, want)
+	}
+}
+
+// TestMarks: no server has more calls of a member than the upper mark allows, a server is filled to the lower mark first, and
+// an answer brings the next call.
+func TestMarks(t *testing.T) {
+	for _, high := range []int{1, 3, 5} {
+		w := newWorld(t, 2, callcore.Rule{Style: callcore.Demand, Low: 1, High: high, Retry: 1})
+		caller := w.add("x", 1)
+		w.add("a", 1, "f")
+		w.add("b", 1, "f")
+		w.roster()
+		for i := range 40 {
+			caller.call(strconv.Itoa(i), "f")
+		}
+		most := map[string]int{}
+		w.until("results", func() bool {
+			for _, n := range w.nodes {
+				held := len(n.runs)
+				if calls, _ := n.m.Held(); calls > 0 {
+					held = calls
+				}
+				most[n.peer.Name] = max(most[n.peer.Name], held)
+			}
+			return w.over()
+		})
+		if most["a"] > high+1 || most["b"] > high+1 || most["a"] < high { // One more: an answer that the caller has, and has not told so yet.
+			t.Errorf("upper mark %d: %v calls at the servers", high, most)
+		}
+		sent := map[string]int{}
+		for _, m := range w.sent {
+			if m.Kind == callcore.Ask {
+				sent[m.To.Name]++
+			}
+		}
+		if sent["a"]+sent["b"] != 40 || sent["a"] < 10 || sent["b"] < 10 {
+			t.Errorf("%v", sent)
+		}
+	}
+}
+
+// TestBatch: calls wait for others of their batch, and no longer than they linger.
+func TestBatch(t *testing.T) {
+	w := newWorld(t, 3, callcore.Rule{Batch: 4, Linger: 5 * time.Millisecond, Retry: 1})
+	caller := w.add("x", 1)
+	w.add("a", 1, "f")
+	w.roster()
+	caller.call("0", "f")
+	for range 1000 {
+		w.step()
+	}
+	asks := func() (n int) {
+		for _, m := range w.sent {
+			if m.Kind == callcore.Ask {
+				n++
+			}
+		}
+		return n
+	}
+	before := asks()
+	for i := range 3 {
+		caller.call(strconv.Itoa(i), "f")
+	}
+	if asks() != before {
+		t.Error("calls are sent before their batch is full")
+	}
+	caller.call("3", "f", "f") // Its second stage goes with it.
+	if n := asks() - before; n != 3 && n != 4 {
+		t.Errorf("%d calls are sent with a full batch", n)
+	}
+	caller.call("4", "f")
+	sent := w.now
+	n := asks()
+	w.until("the call that lingers", func() bool { return asks() > n })
+	if d := w.now.Sub(sent); d < 4*time.Millisecond || d > 6*time.Millisecond {
+		t.Errorf("a call lingers for %v", d)
+	}
+	w.until("results", w.over)
+}
+
+// TestBounds: a server refuses what is too much, another one takes it, and the call fails if there is none.
+func TestBounds(t *testing.T) {
+	w := newWorld(t, 4, callcore.Rule{Retry: 2})
+	w.run = time.Hour
+	var callers []*node
+	for i := range 6 {
+		callers = append(callers, w.add(fmt.Sprint("x", i), 1))
+	}
+	a := w.add("a", 1, "f")
+	w.roster()
+	for _, n := range callers {
+		for i := range callcore.MaxOpen {
+			n.call(strconv.Itoa(i), "f")
+		}
+		if _, err := n.m.Call(w.now, callcore.Stage{Name: "f"}, 1, nil); !errors.Is(err, callcore.ErrTooMany) || n.m.HasRoom("f") {
+			t.Fatal(err)
+		}
+		if _, err := n.m.Call(w.now, callcore.Stage{Name: "g"}, callcore.MaxDepth+1, nil); !errors.Is(err, callcore.ErrTooDeep) {
+			t.Fatal(err)
+		}
+	}
+	full := func() (n int) {
+		for _, caller := range callers {
+			for _, c := range caller.calls {
+				if c.ended != nil {
+					n++
+					if c.ended.Fault != callcore.Overfull || c.ended.Server != "a" {
+						t.Fatalf("%+v", c.ended)
+					}
+				}
+			}
+		}
+		return n
+	}
+	w.until("refusals", func() bool { return full() == 6*callcore.MaxOpen-callcore.MaxHeld })
+	if calls, _ := a.m.Held(); calls != callcore.MaxHeld {
+		t.Errorf("the server holds %d calls", calls)
+	}
+	b := w.add("b", 1, "f")
+	w.roster()
+	w.until("the other server", func() bool { calls, _ := b.m.Held(); more := callers[5].m.HasRoom("f"); return calls > 0 || more })
+	for callers[5].m.HasRoom("f") {
+		callers[5].call("more", "f")
+	}
+	before := full()
+	for range 5000 {
+		w.step()
+	}
+	if calls, _ := b.m.Held(); calls == 0 || full() != before {
+		t.Errorf("the other server holds %d calls, and %d more were refused", calls, full()-before)
+	}
+}
+
+// TestChainFaults: what cannot be added to a chain is refused.
+func TestChainFaults(t *testing.T) {
+	w := newWorld(t, 5, callcore.Rule{Retry: 2})
+	a := w.add("a", 1, "f")
+	w.roster()
+	if err := a.m.Then(w.now, 17, callcore.Stage{Name: "f"}); !errors.Is(err, callcore.ErrEnded) {
+		t.Error(err)
+	}
+	number, err := a.m.Call(w.now, callcore.Stage{Name: "none"}, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range callcore.MaxStages - 1 {
+		if err := a.m.Then(w.now, number, callcore.Stage{Name: "f"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := a.m.Then(w.now, number, callcore.Stage{Name: "f"}); !errors.Is(err, callcore.ErrTooLong) {
+		t.Error(err)
+	}
+}
+
+// TestStrangers: a member that does not serve a function says so, and nobody speaks for the origin of a call.
+func TestStrangers(t *testing.T) {
+	w := newWorld(t, 6, callcore.Rule{Retry: 1})
+	w.run = time.Hour
+	a, b, c := w.add("a", 1, "f"), w.add("b", 1), w.add("c", 1)
+	w.roster()
+	ask := callcore.Message{Kind: callcore.Ask, From: b.peer, To: a.peer, Origin: b.peer, Number: 1, Stages: []callcore.Stage{{Name: "g"}}}
+	a.m.Take(w.now, &ask)
+	if out := a.m.Output(); !slices.ContainsFunc(out.Messages, func(m callcore.Message) bool { return m.Kind == callcore.Gone && m.Number == 1 && m.To == b.peer }) {
+		t.Errorf("%+v", out)
+	}
+	ask.Stages[0].Name = "f"
+	a.m.Take(w.now, &ask)
+	if calls, _ := a.m.Held(); calls != 1 {
+		t.Fatal(calls)
+	}
+	a.m.Take(w.now, &callcore.Message{Kind: callcore.Done, From: c.peer, To: a.peer, Origin: b.peer, Number: 1})
+	if calls, _ := a.m.Held(); calls != 1 {
+		t.Error("a member has ended the call of another one")
+	}
+	a.m.Take(w.now, &callcore.Message{Kind: callcore.Done, From: b.peer, To: a.peer, Origin: b.peer, Number: 1})
+	if calls, _ := a.m.Held(); calls != 0 {
+		t.Error("the origin has not ended its call")
+	}
+	a.m.Take(w.now, &ask) // A late copy.
+	if calls, _ := a.m.Held(); calls != 0 {
+		t.Error("a call that is done runs again")
+	}
+	ask.Number, ask.Origin.Life = 2, 9
+	a.m.Take(w.now, &ask)
+	if calls, _ := a.m.Held(); calls != 0 {
+		t.Error("a call of a life that is not in the group is taken")
+	}
+}
+
+// TestStale: the answer of an earlier try is not taken, and its server need not send it again.
+func TestStale(t *testing.T) {
+	w := newWorld(t, 7, callcore.Rule{Retry: 2})
+	w.run = time.Hour
+	a, b := w.add("a", 1), w.add("b", 1, "f")
+	w.roster()
+	c := a.call("1", "f")
+	w.until("the server", func() bool { calls, _ := b.m.Held(); return calls == 1 })
+	b.out = true
+	w.roster()
+	b.out = false
+	w.roster()
+	w.until("the server has it again", func() bool { return len(b.runs) == 1 && b.runs[0].ID == 2 })
+	for number := range a.calls {
+		old := callcore.Message{Kind: callcore.Answer, From: b.peer, To: a.peer, Origin: a.peer, Number: number, Body: []byte("old")}
+		a.m.Take(w.now, &old)
+		if out := a.m.Output(); c.ended != nil || len(out.Outcomes) > 0 || !slices.ContainsFunc(out.Messages, func(m callcore.Message) bool { return m.Kind == callcore.Done && m.Try == 0 }) {
+			t.Errorf("%+v", out)
+		}
+	}
+	for i := range b.runs {
+		b.runs[i].at = w.now
+	}
+	w.until("the answer", func() bool { return c.ended != nil })
+	if c.ended.Tries != 2 || c.ended.Fault != callcore.None {
+		t.Errorf("%+v", c.ended)
+	}
+}
+
+// TestAway: a member that takes no calls serves what it has, and the others send theirs elsewhere.
+func TestAway(t *testing.T) {
+	w := newWorld(t, 8, callcore.Rule{Retry: 1})
+	caller, a, b := w.add("x", 1), w.add("a", 1, "f"), w.add("b", 1, "f")
+	w.roster()
+	for i := range 10 {
+		caller.call(strconv.Itoa(i), "f")
+	}
+	w.until("both have calls", func() bool { m, _ := a.m.Held(); n, _ := b.m.Held(); return m > 0 && n > 0 })
+	a.m.SetAway(w.now, true)
+	a.carry()
+	for i := range 10 { // Some go to it: it has not told them yet.
+		caller.call(fmt.Sprint("later", i), "f")
+	}
+	w.until("results", w.over)
+	a.m.SetAway(w.now, true)
+	if from := slices.IndexFunc(w.order, func(text string) bool { return strings.HasPrefix(text, "later") }); slices.Contains(w.servers[from:], "a") && slices.ContainsFunc(w.order[from:], func(text string) bool {
+		return strings.HasPrefix(text, "later") && w.servers[slices.Index(w.order, text)] == "a"
+	}) {
+		t.Error("a call that came later ran at the member that takes none")
+	}
+	for _, c := range caller.calls {
+		if c.ended.Fault != callcore.None {
+			t.Errorf("%+v", c.ended)
+		}
+	}
+	a.m.SetAway(w.now, false)
+	a.carry()
+	before := len(w.servers)
+	for range 50 {
+		w.step()
+	}
+	caller.call("again1", "f")
+	caller.call("again2", "f")
+	w.until("results", w.over)
+	if !slices.Contains(w.servers[before:], "a") {
+		t.Error("a member that takes calls again gets none")
+	}
+}
+
+// TestPassive: a function that waits leaves its slot to another call.
+func TestPassive(t *testing.T) {
+	w := newWorld(t, 7, callcore.Rule{Retry: 1})
+	w.run = time.Hour
+	a := w.add("a", 1, "f")
+	w.roster()
+	a.call("1", "f")
+	a.call("2", "f")
+	a.call("3", "f")
+	if len(a.runs) != 1 {
+		t.Fatal(len(a.runs))
+	}
+	a.m.SetPassive(w.now, a.runs[0].ID, true)
+	a.m.SetPassive(w.now, a.runs[0].ID, true)
+	a.carry()
+	if len(a.runs) != 2 {
+		t.Fatal(len(a.runs))
+	}
+	a.m.SetPassive(w.now, a.runs[0].ID, false)
+	a.m.Ended(w.now, a.runs[0].ID, false, []byte("f(1)"))
+	a.carry()
+	if len(a.runs) != 2 {
+		t.Errorf("%d runs: the slot is taken", len(a.runs))
+	}
+	a.m.Ended(w.now, a.runs[1].ID, false, []byte("f(2)"))
+	a.carry()
+	if len(a.runs) != 3 {
+		t.Errorf("%d runs: the slot is free", len(a.runs))
+	}
+}
+
+func randomMessage(r *rand.Rand) callcore.Message {
+	text := func() string { return strings.Repeat("n", r.IntN(callcore.MaxName+1)) }
+	peer := func() callcore.Peer { return callcore.Peer{Name: text(), Life: r.Uint64()} }
+	m := callcore.Message{
+		Kind: callcore.Kind(1 + r.IntN(10)), From: peer(), To: peer(), Origin: peer(), Number: r.Uint64(), Try: r.IntN(1 << 30), Depth: r.IntN(callcore.MaxDepth),
+		Failed: r.IntN(2) == 0, At: peer(), Body: []byte(text()),
+	}
+	for range 1 + r.IntN(callcore.MaxStages) {
+		m.Stages = append(m.Stages, callcore.Stage{Name: text(), Weight: r.NormFloat64(), Loc: r.NormFloat64()})
+	}
+	m.Stage = r.IntN(len(m.Stages))
+	for range r.IntN(4) {
+		m.Names = append(m.Names, text())
+	}
+	return m
+}
+
+// TestRead: what is written is read, and damaged bytes are refused or read as some message, without a panic.
+func TestRead(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 8))
+	for range 300 {
+		m := randomMessage(r)
+		data := m.Append(nil)
+		got, err := callcore.Read(data)
+		if err != nil || !reflect.DeepEqual(got, m) {
+			t.Fatalf("%+v %v, want %+v", got, err, m)
+		}
+		if _, err := callcore.Read(data[:r.IntN(len(data)-len(m.Body))]); err == nil || err.Error() != "message about calls: it is damaged: let all members of the space run the same version" {
+			t.Fatal("a message that was cut off is read: ", err)
+		}
+		data[r.IntN(len(data))] ^= 1 << r.IntN(8)
+		_, _ = callcore.Read(data)
+	}
+	ask := callcore.Message{Kind: callcore.Ask, Stages: []callcore.Stage{{Name: "f"}}, Stage: 1}
+	if _, err := callcore.Read(ask.Append(nil)); err == nil {
+		t.Error("a call without its function is read")
+	}
+}
+
+// TestHostile: messages of a member that follow no rule do no harm to the calls of others.
+func TestHostile(t *testing.T) {
+	for seed := range uint64(60) {
+		w := newWorld(t, seed, callcore.Rule{Retry: 1})
+		a, b, evil := w.add("a", 1), w.add("b", 1, "f", "g"), w.add("evil", 1)
+		w.roster()
+		peers := []callcore.Peer{a.peer, b.peer, evil.peer, {Name: "nobody", Life: 3}}
+		for i := range 30 {
+			a.call(strconv.Itoa(i), "f", "g")
+			for range 20 {
+				m := randomMessage(w.rand)
+				m.From, m.Origin, m.At = evil.peer, peers[w.rand.IntN(4)], peers[w.rand.IntN(4)]
+				m.Number, m.Try = uint64(w.now)+uint64(w.rand.IntN(60))-30, w.rand.IntN(3)
+				if m.Kind == callcore.Serves || m.Kind == callcore.Answer || m.Kind == callcore.Moved {
+					m.Origin = evil.peer // A member of the group may say that it serves a function; it is believed.
+				}
+				for j := range m.Stages {
+					m.Stages[j].Name = []string{"f", "g", "x"}[w.rand.IntN(3)]
+				}
+				if m.Kind == callcore.Serves {
+					m.Names = []string{"x"}
+				}
+				to := []*node{a, b}[w.rand.IntN(2)]
+				m.To = to.peer
+				to.m.Take(w.now, &m)
+				to.carry()
+			}
+			w.step()
+		}
+		evil.out = true
+		w.roster()
+		w.until(fmt.Sprintf("seed %d", seed), func() bool {
+			for _, c := range a.calls {
+				if c.ended == nil {
+					return false
+				}
+			}
+			return true
+		})
+		for _, c := range a.calls {
+			if c.ended.Fault != callcore.None {
+				t.Fatalf("seed %d: %+v", seed, c.ended)
+			}
+		}
+	}
+}

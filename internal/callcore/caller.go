@@ -1,0 +1,450 @@
+package callcore
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+)
+
+// call is an open call of this member.
+type call struct {
+	number uint64
+	stages []Stage
+	depth  int
+	base   int    // the stage that the call begins again with
+	body   []byte // its argument
+	try    int
+	lost   int    // servers that were lost with it
+	last   string // the name of the last one
+	stage  int
+	at     Peer // the server; zero: it waits here
+	load   Peer // the server whose count has the call; zero: none
+	got    bool // the server has it
+	full   map[Peer]bool
+	again  clocksync.Instant
+	pause  time.Duration
+}
+
+// client is what a member knows of the calls of one function.
+type client struct {
+	rule    Rule
+	open    int
+	waiting []*call
+	at      map[Peer]int // calls that this member has sent there
+	credit  map[string]int
+	turn    string // the server that was chosen last
+}
+
+// Faults of the methods of a [Machine].
+var (
+	ErrTooMany = errors.New("too many calls of the function are open")
+	ErrTooDeep = errors.New("calls are nested too deep")
+	ErrEnded   = errors.New("the call has ended, or its result goes to another function already")
+	ErrTooLong = errors.New("the chain has too many functions")
+)
+
+// HasRoom reports whether a call of a function can be made now.
+func (m *Machine) HasRoom(name string) bool {
+	return m.client(name).open < MaxOpen && m.openBytes < MaxOpenBytes
+}
+
+// Open is how many calls of this member have no outcome yet, and the bytes of their arguments.
+func (m *Machine) Open() (calls, bytes int) { return len(m.calls), m.openBytes }
+
+// StyleOf is the style of the calls of a function.
+func (m *Machine) StyleOf(name string) Style { return m.client(name).rule.Style }
+
+// Call makes a call, and returns its number. Body must not be changed afterwards. Depth is that of the call whose
+// function makes this one, and 1 more.
+func (m *Machine) Call(now clocksync.Instant, stage Stage, depth int, body []byte) (uint64, error) {
+	m.now = now
+	k := m.client(stage.Name)
+	switch {
+	case depth > MaxDepth:
+		return 0, ErrTooDeep
+	case !m.HasRoom(stage.Name):
+		return 0, ErrTooMany
+	}
+	m.seek()
+	m.number++
+	c := &call{number: m.number, stages: []Stage{stage}, depth: depth, body: body}
+	m.calls[c.number] = c
+	k.open++
+	m.openBytes += len(body)
+	k.waiting = append(k.waiting, c)
+	m.settle()
+	return c.number, nil
+}
+
+// Then adds a function to an open call. The result of the call goes to it from server to server, and the outcome of
+// the call is that of the added function.
+func (m *Machine) Then(now clocksync.Instant, number uint64, stage Stage) error {
+	m.now = now
+	c := m.calls[number]
+	switch {
+	case c == nil:
+		return ErrEnded
+	case len(c.stages) >= MaxStages:
+		return ErrTooLong
+	}
+	c.stages = append(slices.Clip(c.stages), stage)
+	if m.extend(c); c.got {
+		m.send(m.poll(c))
+	}
+	m.settle()
+	return nil
+}
+
+// extend changes the stages of a call that still lingers in a batch.
+func (m *Machine) extend(c *call) {
+	b := m.linger[c.at]
+	if b == nil {
+		return
+	}
+	for i := range b.messages {
+		if out := &b.messages[i]; out.Number == c.number && out.Try == c.try {
+			out.Stages = c.stages
+		}
+	}
+}
+
+// client is the state of the calls of a function.
+func (m *Machine) client(name string) *client {
+	k := m.clients[name]
+	if k == nil {
+		k = &client{rule: m.opt.Rule(name), at: map[Peer]int{}, credit: map[string]int{}}
+		m.clients[name] = k
+	}
+	return k
+}
+
+// Known lists the members that serve a function, as far as this member knows, sorted.
+func (m *Machine) Known(name string) (names []string) {
+	for _, p := range m.candidates(m.client(name), name) {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// candidates are the servers of a function, sorted by name.
+func (m *Machine) candidates(k *client, name string) (list []Peer) {
+	allowed := func(p Peer) bool { return k.rule.Replicas == nil || slices.Contains(k.rule.Replicas, p.Name) }
+	for p, names := range m.serves {
+		if m.peers[p] && allowed(p) && slices.Contains(names, name) {
+			list = append(list, p)
+		}
+	}
+	if m.servers[name] != nil && !m.away && allowed(m.opt.Self) {
+		list = append(list, m.opt.Self)
+	}
+	slices.SortFunc(list, comparePeers)
+	return list
+}
+
+// dispatchAll sends what waits.
+func (m *Machine) dispatchAll() {
+	for _, name := range slices.Sorted(maps.Keys(m.clients)) {
+		m.dispatch(m.clients[name], name)
+	}
+}
+
+// dispatch sends the waiting calls of a function, as far as servers take them.
+func (m *Machine) dispatch(k *client, name string) {
+	if len(k.waiting) == 0 || m.now < m.grace && m.asks() {
+		return
+	}
+	list := m.candidates(k, name)
+	if len(list) == 0 {
+		return
+	}
+	kept := k.waiting[:0]
+	for i, c := range k.waiting {
+		open := slices.DeleteFunc(slices.Clone(list), func(p Peer) bool { return c.full[p] })
+		if len(open) == 0 {
+			m.end(c, Outcome{Fault: Overfull, Server: c.last})
+			continue
+		}
+		p, ok := k.choose(open, true)
+		if !ok && len(c.full) == 0 { // Those behind it have no more choice.
+			kept = append(kept, k.waiting[i:]...)
+			break
+		}
+		if !ok {
+			kept = append(kept, c)
+			continue
+		}
+		m.sendCall(k, c, p)
+	}
+	clear(k.waiting[len(kept):])
+	k.waiting = kept
+}
+
+// choose chooses a server. Marked: below its upper water mark.
+func (k *client) choose(list []Peer, marked bool) (Peer, bool) {
+	if k.rule.Ratio != nil {
+		return k.chooseByRatio(list)
+	}
+	if marked && k.rule.Style == Demand && k.rule.High > 0 {
+		list = slices.DeleteFunc(slices.Clone(list), func(p Peer) bool { return k.at[p] >= k.rule.High })
+	}
+	if len(list) == 0 {
+		return Peer{}, false
+	}
+	// Servers below the lower mark come first, as they have the fewest. Of equal ones it is the turn of the next.
+	best := slices.MinFunc(list, func(a, b Peer) int {
+		return cmp.Or(cmp.Compare(k.at[a], k.at[b]), cmp.Compare(k.passed(a), k.passed(b)), comparePeers(a, b))
+	})
+	k.turn = best.Name
+	return best, true
+}
+
+// passed is 1 for those whose turn of this round was.
+func (k *client) passed(p Peer) int {
+	if p.Name <= k.turn {
+		return 1
+	}
+	return 0
+}
+
+// chooseByRatio is a weighted round robin: each server gains its share, and the one with the most pays for all.
+func (k *client) chooseByRatio(list []Peer) (best Peer, ok bool) {
+	total := 0
+	for _, p := range list {
+		share := k.rule.Ratio[slices.Index(k.rule.Replicas, p.Name)]
+		if share == 0 {
+			continue
+		}
+		total += share
+		if k.credit[p.Name] += share; !ok || k.credit[p.Name] > k.credit[best.Name] {
+			best, ok = p, true
+		}
+	}
+	if ok {
+		k.credit[best.Name] -= total
+	}
+	return best, ok
+}
+
+func (m *Machine) sendCall(k *client, c *call, p Peer) {
+	c.at, c.load, c.got, c.pause, c.again = p, p, false, sendAgain, m.after(sendAgain+k.rule.Linger)
+	k.at[p]++
+	if p == m.opt.Self || k.rule.Batch <= 1 {
+		m.send(m.ask(c))
+		return
+	}
+	b := m.linger[p]
+	if b == nil {
+		b = &batch{due: m.after(k.rule.Linger)}
+		m.linger[p] = b
+	}
+	if b.messages = append(b.messages, m.ask(c)); len(b.messages) >= k.rule.Batch {
+		m.flush(p)
+	}
+}
+
+func (m *Machine) flush(p Peer) {
+	for _, out := range m.linger[p].messages {
+		if c := m.calls[out.Number]; c != nil && c.at == p && c.try == out.Try {
+			m.send(out)
+		}
+	}
+	delete(m.linger, p)
+}
+
+func (m *Machine) ask(c *call) Message {
+	return Message{Kind: Ask, To: c.at, Origin: m.opt.Self, Number: c.number, Try: c.try, Stage: c.stage, Depth: c.depth, Stages: c.stages, Body: c.body}
+}
+
+func (m *Machine) poll(c *call) Message {
+	return Message{Kind: Poll, To: c.at, Origin: m.opt.Self, Number: c.number, Try: c.try, Stage: c.stage, Stages: c.stages}
+}
+
+// repeatCall sends a call again, or asks about it.
+func (m *Machine) repeatCall(c *call) {
+	if c.got {
+		c.again = m.after(pollPause)
+		m.send(m.poll(c))
+		return
+	}
+	c.pause = longer(c.pause)
+	c.again = m.after(c.pause)
+	m.send(m.ask(c))
+}
+
+// seek has the members asked that have not told what they serve.
+func (m *Machine) seek() {
+	if m.found == clocksync.MaxInstant {
+		m.found, m.pause, m.grace = m.after(0), findAgain, m.after(findAgain)
+	}
+}
+
+// asks reports whether some member has not told what it serves.
+func (m *Machine) asks() bool {
+	for p := range m.peers {
+		if _, told := m.serves[p]; !told && p != m.opt.Self {
+			return true
+		}
+	}
+	return false
+}
+
+// findServers asks those members which have not told what they serve.
+func (m *Machine) findServers() {
+	m.found = clocksync.MaxInstant
+	if len(m.clients) == 0 {
+		return
+	}
+	for _, p := range sortedPeers(m.peers) {
+		if _, told := m.serves[p]; !told && p != m.opt.Self {
+			m.send(Message{Kind: Find, To: p})
+			m.found = m.after(m.pause)
+		}
+	}
+	m.pause = min(2*max(m.pause, findAgain), findLast)
+}
+
+// leave takes a call from the count of its server.
+func (m *Machine) leave(c *call) {
+	if c.load == (Peer{}) {
+		return
+	}
+	at := m.client(c.stages[c.base].Name).at
+	if at[c.load]--; at[c.load] <= 0 {
+		delete(at, c.load)
+	}
+	c.load = Peer{}
+}
+
+// restart begins a call again, or gives it up. Counted: its server is lost.
+func (m *Machine) restart(c *call, counted bool) {
+	m.leave(c)
+	k := m.client(c.stages[c.base].Name)
+	if counted {
+		c.last = c.at.Name
+		if c.lost++; c.lost >= max(k.rule.Retry, 1) {
+			m.end(c, Outcome{Fault: Lost, Server: c.last})
+			return
+		}
+	}
+	c.try++
+	c.stage, c.at, c.got, c.full = c.base, Peer{}, false, nil
+	m.wait(k, c)
+}
+
+// wait puts a call back among those that wait.
+func (m *Machine) wait(k *client, c *call) {
+	k.waiting = append(k.waiting, c)
+	slices.SortFunc(k.waiting, func(a, b *call) int { return cmp.Compare(a.number, b.number) })
+}
+
+// end ends a call with its outcome.
+func (m *Machine) end(c *call, o Outcome) {
+	m.leave(c)
+	o.Number, o.Tries, o.Name = c.number, c.try+1, c.stages[c.stage].Name
+	m.out.Outcomes = append(m.out.Outcomes, o)
+	delete(m.calls, c.number)
+	m.client(c.stages[0].Name).open--
+	m.openBytes -= len(c.body)
+}
+
+func (m *Machine) takeGot(in *Message) {
+	m.forwardGot(in)
+	if in.Origin != m.opt.Self {
+		return
+	}
+	if c := m.calls[in.Number]; c != nil && c.try == in.Try && c.stage == in.Stage && c.at == in.From && !c.got {
+		c.got, c.again = true, m.after(pollPause)
+		if len(c.stages) > 1 { // It may not have all of them.
+			m.send(m.poll(c))
+		}
+	}
+}
+
+// takeFull has a call go to another server.
+func (m *Machine) takeFull(in *Message) {
+	if it := m.items[itemKey{in.Origin, in.Number, in.Stage - 1}]; it != nil && it.state == forwarded && it.to == in.From && it.try == in.Try {
+		it.again = m.after(sendLast) // It stays here until there is a place.
+	}
+	c := m.calls[in.Number]
+	if in.Origin != m.opt.Self || c == nil || c.try != in.Try || c.stage != in.Stage || c.at != in.From || c.got {
+		return
+	}
+	m.leave(c)
+	if c.full == nil {
+		c.full = map[Peer]bool{}
+	}
+	c.full[in.From], c.last, c.at = true, in.From.Name, Peer{}
+	m.wait(m.client(c.stages[c.base].Name), c)
+}
+
+// takeAnswer takes an answer once. Whoever sends it again is told that it is done.
+func (m *Machine) takeAnswer(in *Message) {
+	if in.Origin != m.opt.Self {
+		return
+	}
+	m.send(Message{Kind: Done, To: in.From, Origin: in.Origin, Number: in.Number, Try: in.Try, Stage: in.Stage})
+	c := m.calls[in.Number]
+	if c == nil || c.try != in.Try || in.Stage < c.stage || in.Stage >= len(c.stages) || c.at == (Peer{}) {
+		return
+	}
+	if c.at != in.From || c.stage != in.Stage {
+		m.send(Message{Kind: Done, To: c.at, Origin: in.Origin, Number: in.Number, Try: c.try, Stage: c.stage})
+	}
+	switch c.stage = in.Stage; {
+	case in.Failed:
+		m.end(c, Outcome{Fault: Failed, Text: string(in.Body), Server: in.From.Name})
+	case in.Stage+1 == len(c.stages):
+		m.end(c, Outcome{Body: in.Body, Server: in.From.Name})
+	default: // The server did not know of the next function.
+		m.leave(c)
+		m.openBytes += len(in.Body) - len(c.body)
+		c.base, c.stage, c.body, c.at, c.got, c.full = in.Stage+1, in.Stage+1, in.Body, Peer{}, false, nil
+		m.wait(m.client(c.stages[c.base].Name), c)
+	}
+}
+
+// takeMoved follows a call to the server of its next stage.
+func (m *Machine) takeMoved(in *Message) {
+	if in.Origin != m.opt.Self {
+		return
+	}
+	m.send(Message{Kind: Done, To: in.From, Origin: in.Origin, Number: in.Number, Try: in.Try, Stage: in.Stage - 1})
+	c := m.calls[in.Number]
+	if c == nil || c.try != in.Try || in.Stage <= c.stage || in.Stage >= len(c.stages) || c.at == (Peer{}) {
+		return
+	}
+	m.leave(c)
+	c.stage, c.at, c.got, c.again = in.Stage, in.At, true, m.after(pollPause)
+	if !m.peers[c.at] && c.at != m.opt.Self {
+		m.restart(c, true)
+	}
+}
+
+// takeGone has a call begin again that its server does not know.
+func (m *Machine) takeGone(in *Message) {
+	if it := m.items[itemKey{in.Origin, in.Number, in.Stage - 1}]; it != nil && it.state == forwarded && it.to == in.From && it.try == in.Try && !it.got {
+		m.forward(it)
+	}
+	c := m.calls[in.Number]
+	if in.Origin == m.opt.Self && c != nil && c.try == in.Try && c.stage == in.Stage && c.at == in.From {
+		m.restart(c, c.got) // One that has not had it is not lost.
+	}
+}
+
+func (m *Machine) sortedCalls() []*call {
+	list := slices.Collect(maps.Values(m.calls))
+	slices.SortFunc(list, func(a, b *call) int { return cmp.Compare(a.number, b.number) })
+	return list
+}
+
+func comparePeers(a, b Peer) int {
+	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Life, b.Life))
+}
+
+func sortedPeers[V any](of map[Peer]V) []Peer {
+	return slices.SortedFunc(maps.Keys(of), comparePeers)
+}
