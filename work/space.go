@@ -81,6 +81,7 @@ type Space struct {
 	loopWake  clocksync.Instant       // when loops have something to send
 	drains    bool                    // Drain was called
 	rule      withdrawRule
+	data      *spaceData // nil: the store is no memory
 }
 
 const (
@@ -209,8 +210,9 @@ func (s *Space) begin(ctx context.Context) (err error) { //nolint:contextcheck /
 	}
 	s.runs = make([]*run, slots)
 	s.rule.renew()
+	s.data = newSpaceData(s)
 	s.machine = workcore.NewMember(workcore.Options{
-		Self: workcore.Peer(self), Phase: s.phase, Slots: slots, Strategy: strategy, Topology: local.Topology(s.section.Topology),
+		Ready: s.data.readiness(), Self: workcore.Peer(self), Phase: s.phase, Slots: slots, Strategy: strategy, Topology: local.Topology(s.section.Topology),
 		Limits: workcore.Limits{Retry: s.section.Retry, Losses: s.section.Losses, Open: s.section.Open, Batch: s.section.Objects.Save.Tasks}, Account: own, Stay: s.section.Objects.Stay, Central: s.section.Strategy.Central(),
 	})
 	s.mu.Lock()
@@ -354,6 +356,7 @@ func (s *Space) loop(ctx context.Context) {
 		if now >= s.wake {
 			_ = s.step(&workcore.Input{Kind: workcore.InTick}) // A tick is never refused.
 		}
+		s.tickData(now)
 		s.judgeWithdraw(now)
 		s.askAgain(now)
 		if now >= s.loopWake {
@@ -364,7 +367,7 @@ func (s *Space) loop(ctx context.Context) {
 			s.saveBags()
 		}
 		s.tell(now)
-		next := min(s.wake, s.loopWake, s.rule.wake, s.nextEstimate(), now.Add(time.Hour))
+		next := min(s.wake, s.loopWake, s.data.wake(), s.rule.wake, s.nextEstimate(), now.Add(time.Hour))
 		for _, f := range s.fetches {
 			next = min(next, f.Wake())
 		}
@@ -423,6 +426,7 @@ func (s *Space) takeRoster(r link.Roster) {
 	}
 	_ = s.step(&workcore.Input{Kind: workcore.InRoster, Roster: peers}) // A roster is never refused.
 	s.roster = lives(&r)
+	s.takeDataRoster(&r)
 	s.sender.keep(s.roster)
 	maps.DeleteFunc(s.fetches, func(from string, _ *pieces.Receiver) bool { return !names(s.roster, from) })
 	s.takeLoopRoster()
@@ -535,6 +539,7 @@ func (s *Space) carryOne() {
 	for _, r := range out.Runs {
 		s.start(r)
 	}
+	s.planData()
 	if over && s.err == nil {
 		s.finish(ErrDropped)
 	}
@@ -574,7 +579,9 @@ func (s *Space) endPhase(void bool) {
 		s.finish(fmt.Errorf("work: %w: the condition that ends a phase must ask for .work.idle of all members", err))
 		return
 	}
-	if s.phase++; !void {
+	s.phase++
+	s.endData()
+	if !void {
 		s.forgetLoops()
 		s.ends++
 		for _, r := range s.results {
@@ -730,6 +737,9 @@ func (s *Space) receive(subject string, data []byte) {
 func (s *Space) readFrame(from string, data []byte) error {
 	if len(data) > 0 && data[0] == piecesForm {
 		return s.readPieces(from, data[1:])
+	}
+	if len(data) > 0 && data[0] == dataForm {
+		return s.takeData(from, data[1:])
 	}
 	f, err := s.reader.Read(data)
 	switch {
