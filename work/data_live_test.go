@@ -108,8 +108,8 @@ func TestDataErrors(t *testing.T) {
 	one, two := sha256.Sum256([]byte("one")), sha256.Sum256([]byte("two"))
 	for want, err := range map[string]error{
 		fmt.Sprintf(`work: write: data "x": they are written already, with the digest %x, and now with %x: give other bytes another name`, one[:8], two[:8]): s.Write(ctx, "x", []byte("two")),
-		`work: write: data "": the name has 0 bytes: give it one of 1 to 128`:                                                                                  s.Write(ctx, "", nil),
-		`work: put: task "t": it reads 65 data, and at most 64 are allowed: write them as fewer, larger ones`:                                                  s.Put(ctx, "sum", []string{}, work.ID("t"), work.Reads(strings.Split(many(65), ",")[1:]...)),
+		`work: write: data "": the name has 0 bytes: give it one of 1 to 128`:                                                                                s.Write(ctx, "", nil),
+		`work: put: task "t": it reads 65 data, and at most 64 are allowed: write them as fewer, larger ones`:                                                s.Put(ctx, "sum", []string{}, work.ID("t"), work.Reads(strings.Split(many(65), ",")[1:]...)),
 	} {
 		if err == nil || err.Error() != want {
 			t.Errorf("%v; want %s", err, want)
@@ -146,4 +146,53 @@ func TestDataStore(t *testing.T) {
 	if want := []string{`work: write data "x": ` + why, `work: put task "t": ` + why}; !slices.Equal(errs, want) {
 		t.Errorf("%q; want %q", errs, want)
 	}
+}
+
+// TestLiveDataHolders: the writer dies. Data that another member holds are still there, and tasks that read what died with the
+// writer fail and name it.
+func TestLiveDataHolders(t *testing.T) {
+	t.Parallel()
+	g := newLive(t, live, 3)
+	proxy := newProxy(t, g.server.URL())
+	var ran atomic.Int64
+	list := g.spacesBy(proxy.of("b"), []string{"a", "b", "c"}, sumOf(&ran))
+	ctx, s := limited(t), list[0]
+	serveLive(t, list[2])
+	for i, name := range []string{"kept", "lost"} {
+		if err := list[1].Write(ctx, name, megabyte(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put := func(id, name string) {
+		if err := s.Put(ctx, "sum", []string{name}, work.ID("%s", id), work.Reads(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 30 {
+		put(fmt.Sprint("before/", i), "kept")
+	}
+	until(t, func() bool { return ran.Load() >= 30 })
+	proxy.hold()
+	for i := range 10 {
+		put(fmt.Sprint("after/", i), "kept")
+	}
+	put("gone", "lost")
+	good := 0
+	for r, err := range work.Results[string](ctx, s, "sum") {
+		switch {
+		case r.ID == "gone":
+			const want = `work: task "gone" has failed: data "lost": no member that has them is left: write them again, and put the tasks that read them again`
+			if err == nil || err.Error() != want {
+				t.Errorf("%v; want %s", err, want)
+			}
+		case err != nil:
+			t.Errorf("%s: %v", r.ID, err)
+		default:
+			good++
+		}
+	}
+	if good != 40 {
+		t.Errorf("%d tasks are done", good)
+	}
+	proxy.release()
 }
