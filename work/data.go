@@ -13,9 +13,6 @@ import (
 	"github.com/gopegasus/pegasus/internal/workcore"
 )
 
-// cacheBytes is how many bytes of data of other members a member keeps.
-const cacheBytes = 512 << 20
-
 // spaceData is the part of a space that moves data. The lock of the space guards it.
 type spaceData struct {
 	machine *datacore.Member
@@ -29,7 +26,7 @@ func newSpaceData(s *Space) *spaceData {
 	if s.logs != nil {
 		return nil
 	}
-	return &spaceData{machine: datacore.NewMember(datacore.Options{Self: datacore.Peer(s.link.Self()), Phase: s.phase, Cache: cacheBytes})}
+	return &spaceData{machine: datacore.NewMember(datacore.Options{Self: datacore.Peer(s.link.Self()), Phase: s.phase, Cache: s.section.Data.Cache << 20, Classes: s.section.Data.Classes})}
 }
 
 func (d *spaceData) readiness() func([]string) bool {

@@ -17,15 +17,15 @@ import (
 func sumOf(ran *atomic.Int64) work.Option {
 	return work.Func("sum", func(ctx context.Context, names []string) (string, error) {
 		ran.Add(1)
-		text := ""
+		var text strings.Builder
 		for _, name := range names {
 			data, err := work.Read(ctx, name)
 			if err != nil {
 				return "", err
 			}
-			text += fmt.Sprintf("%x ", sha256.Sum256(data))
+			_, _ = fmt.Fprintf(&text, "%x ", sha256.Sum256(data))
 		}
-		return text, nil
+		return text.String(), nil
 	})
 }
 

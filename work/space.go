@@ -413,8 +413,8 @@ func (s *Space) takeSection(w *config.Work) {
 	if s.section.Withdraw = w.Withdraw; before.Withdraw != w.Withdraw {
 		s.rule.renew()
 	}
-	if before.Store != w.Store || before.Log != w.Log || before.Objects != w.Objects || before.Slots != w.Slots || before.Strategy != w.Strategy || before.Topology != w.Topology || before.Retry != w.Retry || before.Losses != w.Losses || before.Open != w.Open || before.Order != w.Order {
-		s.log.Warn("the section work has changed: store, log, objects, slots, strategy, topology, retry, losses, open and order count from the next Open on")
+	if before.Store != w.Store || before.Log != w.Log || before.Objects != w.Objects || before.Data != w.Data || before.Slots != w.Slots || before.Strategy != w.Strategy || before.Topology != w.Topology || before.Retry != w.Retry || before.Losses != w.Losses || before.Open != w.Open || before.Order != w.Order {
+		s.log.Warn("the section work has changed: store, log, objects, data, slots, strategy, topology, retry, losses, open and order count from the next Open on")
 	}
 }
 

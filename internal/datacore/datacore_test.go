@@ -2,6 +2,7 @@ package datacore
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -49,7 +50,7 @@ func TestConflict(t *testing.T) {
 	one, two := sha256.Sum256([]byte("one")), sha256.Sum256([]byte("two"))
 	for _, n := range w.nodes {
 		why := n.Fault([]string{"x"})
-		if !strings.Contains(why, fmt.Sprintf("%x", one[:8])) || !strings.Contains(why, fmt.Sprintf("%x", two[:8])) || !strings.HasPrefix(why, `data "x": two members have written them, with the digests `) ||
+		if !strings.Contains(why, hex.EncodeToString(one[:8])) || !strings.Contains(why, hex.EncodeToString(two[:8])) || !strings.HasPrefix(why, `data "x": two members have written them, with the digests `) ||
 			!strings.HasSuffix(why, ": let one member write them, or give them two names") || !n.Ready([]string{"x"}) {
 			t.Errorf("%s: %q", n.self.Name, why)
 		}
@@ -125,8 +126,14 @@ func TestRest(t *testing.T) {
 func TestHostile(t *testing.T) {
 	t.Parallel()
 	for _, m := range []Message{
-		{Kind: Have, Upto: 3, Entries: []Entry{{Name: "x", State: Wrote, Size: 5}}}, {Kind: Heard, Upto: 4}, {Kind: Want, Name: "x", Count: 2}, {Kind: Gone, Name: "x"},
-		{Kind: Find, Name: "x"}, {Kind: Found, Entries: []Entry{{Name: "x"}}}, {Kind: Ask, Round: 3}, {Kind: Answer, Round: 3, Turns: 4, Rests: true},
+		{Kind: Have, Upto: 3, Entries: []Entry{{Name: "x", State: Wrote, Size: 5}}},
+		{Kind: Heard, Upto: 4},
+		{Kind: Want, Name: "x", Count: 2},
+		{Kind: Gone, Name: "x"},
+		{Kind: Find, Name: "x"},
+		{Kind: Found, Entries: []Entry{{Name: "x"}}},
+		{Kind: Ask, Round: 3},
+		{Kind: Answer, Round: 3, Turns: 4, Rests: true},
 	} {
 		data := m.Append(nil)
 		if got, err := Read(data); err != nil || string(got.Append(nil)) != string(data) {
@@ -154,7 +161,10 @@ func TestHostile(t *testing.T) {
 	w.settle()
 	n := w.nodes[0]
 	for _, m := range []Message{
-		{Kind: Heard, Life: 1, Phase: 2}, {Kind: Heard, Life: 2, Phase: 1}, {Kind: Heard, Life: 1, Phase: 1, Upto: 9}, {Kind: Want, Life: 1, Phase: 1, Name: "none", At: 7, Count: 1},
+		{Kind: Heard, Life: 1, Phase: 2},
+		{Kind: Heard, Life: 2, Phase: 1},
+		{Kind: Heard, Life: 1, Phase: 1, Upto: 9},
+		{Kind: Want, Life: 1, Phase: 1, Name: "none", At: 7, Count: 1},
 		{Kind: Piece, Life: 1, Phase: 1, Name: "x", Data: []byte("evil")},
 	} {
 		w.do(n, func(out *Output) { n.Take(w.now, "m1", &m, out) })

@@ -160,7 +160,7 @@ func (w *world) justify(reads []string, why string) {
 	}
 }
 
-// judge counts the cache anew.
+// judge counts the cache again.
 func (w *world) judge(n *node) {
 	sum := 0
 	for _, d := range n.data {

@@ -22,7 +22,7 @@ func (m *Member) SetRest(now clocksync.Instant, rests, waits bool, out *Output) 
 	if !rests {
 		r.turns++
 	}
-	began := rests && waits && !(r.rests && r.waits)
+	began := rests && waits && (!r.rests || !r.waits)
 	if r.rests, r.waits = rests, waits; began {
 		r.before, r.heard, r.again = nil, nil, now.Add(resend)
 	}
