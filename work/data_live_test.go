@@ -196,3 +196,40 @@ func TestLiveDataHolders(t *testing.T) {
 	}
 	proxy.release()
 }
+
+// TestLiveDataClasses: with a small cache and few classes all tasks run.
+func TestLiveDataClasses(t *testing.T) {
+	t.Parallel()
+	g := newLive(t, strings.Replace(live, "{slots: 1}", "{slots: 2, data: {cache: 2, classes: 1}}", 1), 2)
+	var ran atomic.Int64
+	list := g.spaces([]string{"a", "b"}, sumOf(&ran))
+	serveLive(t, list[1])
+	ctx, s := limited(t), list[0]
+	for i := range 5 {
+		if err := list[i%2].Write(ctx, fmt.Sprint("d", i), megabyte(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 100 {
+		name := fmt.Sprint("d", i%5)
+		if err := s.Put(ctx, "sum", []string{name}, work.ID("%d", i), work.Reads(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := 0
+	for r, err := range work.Results[string](ctx, s, "sum") {
+		var i int
+		if _, scan := fmt.Sscan(r.ID, &i); err != nil || scan != nil || r.Value != fmt.Sprintf("%x ", sha256.Sum256(megabyte(i%5))) {
+			t.Errorf("task %s: %q, %v", r.ID, r.Value, err)
+		}
+		n++
+	}
+	if n != 100 {
+		t.Errorf("%d results", n)
+	}
+	until(t, func() bool { return s.Write(ctx, "big", make([]byte, 2<<20+1)) == nil })
+	const want = `work: put task "t": data ["big"]: they have 2097153 bytes together, and data.cache allows 2097152: raise data.cache, or let the task read less`
+	if err := s.Put(ctx, "sum", []string{}, work.ID("t"), work.Reads("big")); err == nil || err.Error() != want {
+		t.Errorf("%v; want %s", err, want)
+	}
+}

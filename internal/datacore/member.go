@@ -25,13 +25,13 @@ type Options struct {
 
 // Send is a message for another member.
 type Send struct {
-	To      Peer
-	Message Message
+	To      Peer    // that gets it
+	Message Message // that is sent
 }
 
 // Output is what a call of a [Member] asks for. The member appends to it.
 type Output struct {
-	Sends   []Send
+	Sends   []Send   // in this order
 	Written []string // names that are known from here on: tasks that wait for them may be given out
 	// Changed: other tasks may be ready than before.
 	Changed bool

@@ -25,8 +25,8 @@ const (
 
 // Peer is one life of a member. A member that comes back is another peer.
 type Peer struct {
-	Name string
-	Life uint64
+	Name string // in the roster
+	Life uint64 // its incarnation
 }
 
 // Digest is the SHA-256 of data.
@@ -44,10 +44,10 @@ const (
 
 // Entry is what a member has of one name.
 type Entry struct {
-	Name   string
-	State  State
-	Size   int
-	Digest Digest
+	Name   string // of the data
+	State  State  // of the data at the sender
+	Size   int    // in bytes
+	Digest Digest // of the bytes
 }
 
 // Kind says what a [Message] is.
@@ -77,20 +77,20 @@ const (
 
 // Message is what members send each other about data.
 type Message struct {
-	Kind    Kind
-	Life    uint64 // of the sender
-	Phase   uint64 // that the sender is in
-	After   uint64
-	Upto    uint64
-	Entries []Entry
-	Name    string
-	Digest  Digest
-	At      int
-	Count   int
-	Data    []byte
-	Round   uint64
-	Turns   uint64
-	Rests   bool
+	Kind    Kind    // which of the other parts count
+	Life    uint64  // of the sender
+	Phase   uint64  // that the sender is in
+	After   uint64  // of a Have: a sequence
+	Upto    uint64  // of a Have and a Heard: a sequence
+	Entries []Entry // of a Have, at most 128; of a Found, one
+	Name    string  // of a Want, a Piece, a Gone and a Find
+	Digest  Digest  // of a Want
+	At      int     // of a Want and a Piece: a multiple of PieceBytes
+	Count   int     // of a Want, at most 8
+	Data    []byte  // of a Piece
+	Round   uint64  // of an Ask and an Answer
+	Turns   uint64  // of an Answer
+	Rests   bool    // of an Answer
 }
 
 // Append appends the encoded message to dst.
