@@ -79,6 +79,9 @@ func (s *Space) put(ctx context.Context, name string, arg any, options []PutOpti
 	if err != nil {
 		return err
 	}
+	if err := s.checkReads(&t); err != nil {
+		return err
+	}
 	if r, _ := ctx.Value(runKey{}).(*run); r != nil && r.space == s {
 		return r.child(&t, s.key(&t))
 	}

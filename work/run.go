@@ -46,6 +46,10 @@ type run struct {
 	warned   bool
 
 	// Of an object, used by the function's goroutine alone:
+	reads map[string][]byte // data; nil: the task reads none
+	names []string          // of these
+	lacks string            // why they are not here; empty: they are
+
 	inbox        []workcore.Message
 	fence        uint64
 	served       int
@@ -125,6 +129,7 @@ func (s *Space) start(in workcore.Run) {
 		inbox: in.Inbox, fence: in.Fence, pinned: in.Pinned,
 		remote: in.Account != workcore.Peer(s.link.Self()),
 	}
+	s.bindData(r, in.Task.Reads)
 	if r.f != nil && r.f.total != nil {
 		if r.recorded = make(chan struct{}, 1); r.remote {
 			s.look() // The loop has it saved at a pace.
@@ -189,6 +194,9 @@ func (r *run) call() workcore.Step {
 
 // guarded calls the function; a panic is its error.
 func (r *run) guarded() (result []byte, err error) {
+	if r.lacks != "" {
+		return nil, errors.New(r.lacks)
+	}
 	if r.f == nil {
 		return nil, fmt.Errorf("member %q has declared no function %q: declare the same functions in every program of the space", r.space.link.Self().Name, r.name)
 	}
@@ -333,7 +341,7 @@ func (r *run) yield() error {
 		if err != nil {
 			return err
 		}
-		if err := r.child(&workcore.Task{ID: r.space.ids.next(r.id), Func: r.name, Body: part, Part: true}, 0); err != nil {
+		if err := r.child(&workcore.Task{ID: r.space.ids.next(r.id), Func: r.name, Body: part, Part: true, Reads: r.names}, 0); err != nil {
 			return err
 		}
 		if rest, err = r.bag.rest(); err != nil {

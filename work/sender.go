@@ -9,6 +9,7 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/callcore"
+	"github.com/gopegasus/pegasus/internal/datacore"
 	"github.com/gopegasus/pegasus/internal/link"
 	"github.com/gopegasus/pegasus/internal/pieces"
 	"github.com/gopegasus/pegasus/internal/workcore"
@@ -27,6 +28,9 @@ const piecesForm = 0xFF
 
 // callsForm is the first byte of a message about calls, among frames. No frame begins with it.
 const callsForm = 0xFE
+
+// dataForm is the first byte of a message about data, among frames.
+const dataForm = 0xFD
 
 // sender sends frames. Those to one member that have come together go as one message. A frame that fits into no message
 // is offered, and goes in pieces.
@@ -128,6 +132,16 @@ func (s *sender) addPieces(to string, list []pieces.Message) {
 	for i := range list {
 		s.scratch = list[i].Append(append(s.scratch[:0], piecesForm))
 		s.enqueue(to)
+	}
+}
+
+// sendData puts messages about data into the queue.
+func (s *sender) sendData(list []datacore.Send) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range list {
+		s.scratch = list[i].Message.Append(append(s.scratch[:0], dataForm))
+		s.enqueue(list[i].To.Name)
 	}
 }
 

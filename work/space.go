@@ -84,6 +84,7 @@ type Space struct {
 	drains    bool                          // Drain was called
 	rule      withdrawRule
 	calls     calls
+	data      *spaceData // nil: the store is no memory
 }
 
 const (
@@ -214,8 +215,9 @@ func (s *Space) begin(ctx context.Context) (err error) { //nolint:contextcheck /
 	}
 	s.runs = make([]*run, slots)
 	s.rule.renew()
+	s.data = newSpaceData(s)
 	s.machine = workcore.NewMember(workcore.Options{
-		Self: workcore.Peer(self), Phase: s.phase, Slots: slots, Strategy: strategy, Topology: local.Topology(s.section.Topology),
+		Ready: s.data.readiness(), Self: workcore.Peer(self), Phase: s.phase, Slots: slots, Strategy: strategy, Topology: local.Topology(s.section.Topology),
 		Limits: workcore.Limits{Retry: s.section.Retry, Losses: s.section.Losses, Open: s.section.Open, Batch: s.section.Objects.Save.Tasks}, Account: own, Stay: s.section.Objects.Stay, Central: s.section.Strategy.Central(),
 	})
 	s.openCalls()
@@ -363,6 +365,7 @@ func (s *Space) loop(ctx context.Context) {
 		if now >= s.wake {
 			_ = s.step(&workcore.Input{Kind: workcore.InTick}) // A tick is never refused.
 		}
+		s.tickData(now)
 		s.judgeWithdraw(now)
 		s.tickCalls(now)
 		s.askAgain(now)
@@ -374,7 +377,7 @@ func (s *Space) loop(ctx context.Context) {
 			s.saveBags()
 		}
 		s.tell(now)
-		next := min(s.wake, s.loopWake, s.calls.wake, s.rule.wake, s.nextEstimate(), now.Add(time.Hour))
+		next := min(s.wake, s.loopWake, s.calls.wake, s.data.wake(), s.rule.wake, s.nextEstimate(), now.Add(time.Hour))
 		for _, f := range s.fetches {
 			next = min(next, f.Wake())
 		}
@@ -420,8 +423,8 @@ func (s *Space) takeSection(w *config.Work) {
 	if s.section.Withdraw = w.Withdraw; before.Withdraw != w.Withdraw {
 		s.rule.renew()
 	}
-	if before.Store != w.Store || before.Log != w.Log || before.Objects != w.Objects || before.Slots != w.Slots || before.Strategy != w.Strategy || before.Topology != w.Topology || before.Retry != w.Retry || before.Losses != w.Losses || before.Open != w.Open || before.Order != w.Order || !reflect.DeepEqual(before.Calls, w.Calls) {
-		s.log.Warn("the section work has changed: store, log, objects, slots, strategy, topology, retry, losses, open, order and calls count from the next Open on")
+	if before.Store != w.Store || before.Log != w.Log || before.Objects != w.Objects || before.Data != w.Data || before.Slots != w.Slots || before.Strategy != w.Strategy || before.Topology != w.Topology || before.Retry != w.Retry || before.Losses != w.Losses || before.Open != w.Open || before.Order != w.Order || !reflect.DeepEqual(before.Calls, w.Calls) {
+		s.log.Warn("the section work has changed: store, log, objects, data, slots, strategy, topology, retry, losses, open, order and calls count from the next Open on")
 	}
 }
 
@@ -433,6 +436,7 @@ func (s *Space) takeRoster(r link.Roster) {
 	}
 	_ = s.step(&workcore.Input{Kind: workcore.InRoster, Roster: peers}) // A roster is never refused.
 	s.roster = lives(&r)
+	s.takeDataRoster(&r)
 	s.sender.keep(s.roster)
 	s.takeCallRoster(peers)
 	maps.DeleteFunc(s.fetches, func(from string, _ *pieces.Receiver) bool { return !names(s.roster, from) })
@@ -546,6 +550,7 @@ func (s *Space) carryOne() {
 	for _, r := range out.Runs {
 		s.start(r)
 	}
+	s.planData()
 	if over && s.err == nil {
 		s.finish(ErrDropped)
 	}
@@ -585,7 +590,9 @@ func (s *Space) endPhase(void bool) {
 		s.finish(fmt.Errorf("work: %w: the condition that ends a phase must ask for .work.idle of all members", err))
 		return
 	}
-	if s.phase++; !void {
+	s.phase++
+	s.endData()
+	if !void {
 		s.forgetLoops()
 		s.ends++
 		for _, r := range s.results {
@@ -753,6 +760,9 @@ func (s *Space) readFrame(from string, data []byte) error {
 	}
 	if len(data) > 0 && data[0] == callsForm {
 		return s.takeCall(from, data[1:])
+	}
+	if len(data) > 0 && data[0] == dataForm {
+		return s.takeData(from, data[1:])
 	}
 	f, err := s.reader.Read(data)
 	switch {

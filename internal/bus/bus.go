@@ -25,9 +25,9 @@ import (
 // Message is what a handler receives. Data may be kept but not changed. A Reply
 // that is not empty is the subject [Bus.Reply] answers to.
 type Message struct {
-	Subject string
-	Reply   string
-	Data    []byte
+	Subject string // to which it was published
+	Reply   string // empty: it is no request
+	Data    []byte // at most what the server allows
 }
 
 // Handler takes the messages of one subscription, one at a time and in order,

@@ -11,7 +11,7 @@ import (
 // Endpoint is one function of a service of NATS.
 type Endpoint struct {
 	Name    string // letters, digits, _ and -
-	Subject string
+	Subject string // to which requests go
 	// Handle takes a request. It must not wait for the result; answer is called once, from any goroutine.
 	Handle func(data []byte, answer func(result []byte, err error))
 }

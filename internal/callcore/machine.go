@@ -34,7 +34,7 @@ const (
 
 // Rule is what the configuration says about the calls of one function.
 type Rule struct {
-	Style     Style
+	Style     Style                 // when a call is sent
 	Low, High int                   // water marks of Demand; 0: open
 	Ratio     []int                 // shares of Replicas; nil: the server with the fewest calls is next
 	Replicas  []string              // members that serve it; nil: all
@@ -56,7 +56,7 @@ type Waiting struct {
 
 // Options of a [Machine].
 type Options struct {
-	Self   Peer
+	Self   Peer              // this member
 	First  uint64            // numbers of calls are above it: a later machine of the same life needs a greater one
 	Served []string          // functions that this member serves
 	Slots  int               // calls of one function that run at a time
@@ -66,19 +66,19 @@ type Options struct {
 // Run is a call that the shell has to run.
 type Run struct {
 	ID     uint64 // for [Machine.Ended]
-	Name   string
-	Body   []byte
-	Depth  int
-	Origin Peer
+	Name   string // of the function
+	Body   []byte // the argument
+	Depth  int    // calls within calls
+	Origin Peer   // who has made the call
 }
 
 // Outcome is what a call has come to.
 type Outcome struct {
-	Number uint64
-	Body   []byte
+	Number uint64 // of the call
+	Body   []byte // the result
 	Server string // that has answered, or was lost last
-	Fault  Fault
-	Tries  int
+	Fault  Fault  // why there is none; None: there is one
+	Tries  int    // servers that have had it
 	Text   string // of a Fault Failed
 	Name   string // of the function
 }
@@ -96,10 +96,10 @@ const (
 
 // Output is what the shell has to carry out.
 type Output struct {
-	Messages []Message
-	Runs     []Run
-	Stops    []uint64 // runs whose result is not needed
-	Outcomes []Outcome
+	Messages []Message // to send
+	Runs     []Run     // to begin
+	Stops    []uint64  // runs whose result is not needed
+	Outcomes []Outcome // to tell
 }
 
 // Machine is the part of one member in calls. It is not safe for concurrent use.

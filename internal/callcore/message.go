@@ -18,13 +18,13 @@ const (
 
 // Peer is one life of a member.
 type Peer struct {
-	Name string
-	Life uint64
+	Name string // of the member
+	Life uint64 // its incarnation
 }
 
 // Stage is one function of a chain. The result of each is the argument of the next one.
 type Stage struct {
-	Name        string
+	Name        string  // of the function
 	Weight, Loc float64 // for the order at the server
 }
 
@@ -48,18 +48,18 @@ const (
 
 // Message is what two members exchange. Each may be lost, doubled, late and out of order.
 type Message struct {
-	Kind     Kind
-	From, To Peer
-	Origin   Peer   // who has made the call
-	Number   uint64 // of the call, among those of its origin
-	Try      int    // rises each time the call begins again
-	Stage    int    // place in Stages
-	Depth    int    // of an Ask: calls within calls
-	Stages   []Stage
-	Failed   bool
-	At       Peer // of a Moved
-	Names    []string
-	Body     []byte
+	Kind     Kind     // what it is
+	From, To Peer     // sender and receiver
+	Origin   Peer     // who has made the call
+	Number   uint64   // of the call, among those of its origin
+	Try      int      // rises each time the call begins again
+	Stage    int      // place in Stages
+	Depth    int      // of an Ask: calls within calls
+	Stages   []Stage  // of an Ask: the whole chain
+	Failed   bool     // of an Answer: Body is the text of an error
+	At       Peer     // of a Moved
+	Names    []string // of a Serves: functions
+	Body     []byte   // of an Ask and an Answer
 }
 
 // Key names what a message brings. A message that is sent again has the same key.

@@ -29,6 +29,8 @@ type Work struct {
 	Lost string `yaml:"lost"`
 	// Objects says when objects are saved, and how long they stay.
 	Objects WorkObjects `yaml:"objects"`
+	// Data is about the data that tasks read.
+	Data WorkData `yaml:"data"`
 	// Stuck is after what time a handler that was told to return and does not counts as stuck.
 	Stuck time.Duration `yaml:"stuck"`
 	// Topology is who asks whom, one of local.Topologies.
@@ -73,6 +75,14 @@ type WorkObjects struct {
 	Stay time.Duration `yaml:"stay"`
 }
 
+// WorkData is about the data that tasks read.
+type WorkData struct {
+	// Cache is how many MiB of data of other members a member keeps, from 1.
+	Cache int `yaml:"cache"`
+	// Classes is how many classes of tasks, those that read the same data, a member works on at a time; 0: any number.
+	Classes int `yaml:"classes"`
+}
+
 // WorkSave is how much a crash may have done again.
 type WorkSave struct {
 	// Tasks is after how many messages, 1 to 1024.
@@ -91,7 +101,7 @@ const (
 
 // DefaultWork is a section with its defaults.
 func DefaultWork() Work {
-	return Work{Store: Memory, Log: WorkLog{Replicas: 1}, Retry: 3, Losses: 3, Lost: LostFail, Objects: WorkObjects{Save: WorkSave{Tasks: 10, Every: time.Second}}, Stuck: 10 * time.Second, Topology: string(local.Full), Strategy: local.Default(), End: DefaultEnd}
+	return Work{Store: Memory, Log: WorkLog{Replicas: 1}, Retry: 3, Losses: 3, Lost: LostFail, Objects: WorkObjects{Save: WorkSave{Tasks: 10, Every: time.Second}}, Data: WorkData{Cache: 512}, Stuck: 10 * time.Second, Topology: string(local.Full), Strategy: local.Default(), End: DefaultEnd}
 }
 
 // WorkName is the name of the section work, of the region in which members wait for the end of

@@ -123,6 +123,7 @@ var keyChanges = map[string]map[string][2]string{
 		"slots": {"work: {", "work: {slots: 2, "}, "retry": {"work: {", "work: {retry: 2, "}, "losses": {"work: {", "work: {losses: 2, "},
 		"calls": {"work: {", "work: {calls: {f: {style: sync}}, "},
 		"open":  {"work: {", "work: {open: 2, "}, "order": {"work: {", "work: {order: -weight, "}, "lost": {"work: {", "work: {lost: go on, "},
+		"data":    {"work: {", "work: {data: {cache: 3, classes: 2}, "},
 		"objects": {"work: {", "work: {objects: {save: {tasks: 3}}, "},
 		"stuck":   {"work: {", "work: {stuck: 2s, "}, "topology": {"work: {", "work: {topology: ring, "}, "strategy": {"receiver", "chunk"},
 		"end": {"work: {", `work: {end: "true", `}, "withdraw": {"work: {", `work: {withdraw: {when: .work.idle, for: 5s, back: not .work.idle}, `},

@@ -136,6 +136,10 @@ var forms = map[reflect.Type]object{
 	reflect.TypeFor[config.WorkObjects](): closed(object{"save": closed(object{
 		"tasks": object{"type": "integer", "minimum": 1, "maximum": 1024, "default": workAlone.Objects.Save.Tasks}, "every": reference("duration"),
 	}), "stay": reference("duration")}),
+	reflect.TypeFor[config.WorkData](): closed(object{
+		"cache":   object{"type": "integer", "minimum": 1, "default": workAlone.Data.Cache, "description": "How many MiB of data of other members a member keeps."},
+		"classes": object{"type": "integer", "minimum": 0, "default": 0, "description": "How many classes of tasks, those that read the same data, a member works on at a time; 0: any number."},
+	}),
 	reflect.TypeFor[local.Config](): reference("strategy"),
 	reflect.TypeFor[config.Target](): {"anyOf": []any{
 		reference("expression"),
@@ -216,6 +220,7 @@ var words = map[string]object{
 	"Work.open":               {"minimum": 0, "description": "The open tasks of one member beyond which Put waits; 0: no limit.", "default": workAlone.Open},
 	"Work.order":              {"$ref": "#/$defs/expression", "description": "An expression on a task: those with smaller values run first."},
 	"Work.lost":               {"enum": []string{config.LostFail, config.LostGoOn}, "description": "What follows when a member is gone with tasks that it has put.", "default": config.LostFail},
+	"Work.data":               {"description": "How much of the data that tasks read a member keeps."},
 	"Work.objects":            {"description": "When an object that has messages is saved: after how many, and after what time at the latest. An idle one is saved at once."},
 	"Work.stuck":              {"description": "After what time a handler that was told to return counts as stuck, 100ms to 1h.", "default": "10s"},
 	"Work.topology":           {"enum": local.Topologies, "description": "Which members ask each other for tasks.", "default": workAlone.Topology},

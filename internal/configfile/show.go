@@ -137,6 +137,9 @@ func showWork(n yamlconf.Node, set *config.Work) yamlconf.Map[any] {
 	w := copied(n, instead)
 	w.fill("strategy", strategy.tree())
 	w.fill("objects", showObjects(set))
+	var data entries
+	fillFrom(&data, reflect.ValueOf(set.Data))
+	w.fill("data", data.tree())
 	if set.Store == config.JetStream {
 		w.fill("log", showLog(n, set))
 	}

@@ -17,7 +17,8 @@ const (
 	maxRetries = 1000
 	leastStuck = 100 * time.Millisecond
 	mostStuck  = time.Hour
-	maxServed  = 1024 // messages that an object serves before it is saved
+	maxCache   = 1 << 20 // MiB
+	maxServed  = 1024    // messages that an object serves before it is saved
 	// Of a stream of JetStream; nats-server allows no more replicas.
 	maxReplicas = 5
 	maxLog      = 1 << 20 // MiB
@@ -140,6 +141,9 @@ func (c *compiler) workNumbers(at string, s *config.Work) {
 	}
 	if stay := s.Objects.Stay; stay < 0 || stay > mostStuck {
 		c.report(at+".objects.stay", -1, fmt.Sprintf("an object does not go back for %v: use 0s to %v", stay, mostStuck), "")
+	}
+	if d := &s.Data; d.Cache < 1 || d.Cache > maxCache || d.Classes < 0 {
+		c.report(at+".data", -1, fmt.Sprintf("a member keeps %d MiB of data and works on %d classes: use 1 to %d MiB, and 0 or more classes", d.Cache, d.Classes, maxCache), "")
 	}
 	if s.Stuck < leastStuck || s.Stuck > mostStuck {
 		c.report(at+".stuck", -1, fmt.Sprintf("a handler counts as stuck after %v: use %v to %v", s.Stuck, leastStuck, mostStuck), "")

@@ -23,6 +23,9 @@ type Account struct {
 	missing int                 // keys of awaited that no task has
 	doomed  []doom              // tasks that wait for one that has failed; the owner of the log ends them
 
+	written map[string]bool // names of data, see reads.go
+	reads   bool            // a task of the phase reads data
+
 	// Of objects, see objects.go.
 	objects  map[string]*open   // by ID
 	groups   map[string][]*open // by [GroupOf]
@@ -89,7 +92,7 @@ func (o Outcome) String() string {
 
 // NewAccount returns the account of an empty log, in phase 1.
 func NewAccount() *Account {
-	return &Account{phase: 1, tasks: map[string]*open{}, awaited: map[string]*awaited{}, wholes: map[string]*whole{}, objects: map[string]*open{}, groups: map[string][]*open{}, posts: map[string][]*open{}, received: map[mailKey]uint64{}}
+	return &Account{phase: 1, tasks: map[string]*open{}, awaited: map[string]*awaited{}, wholes: map[string]*whole{}, objects: map[string]*open{}, groups: map[string][]*open{}, posts: map[string][]*open{}, received: map[mailKey]uint64{}, written: map[string]bool{}}
 }
 
 // Phase is the phase that the account is in, from 1.
@@ -138,7 +141,7 @@ func (a *Account) add(t *Task, of *open) Outcome {
 	if t.Part && of != nil {
 		a.join(of, o)
 	}
-	if len(t.After) > 0 {
+	if len(t.After)+len(t.Reads) > 0 {
 		a.block(o)
 	}
 	if a.awaited[t.ID] != nil {
@@ -219,6 +222,8 @@ func (a *Account) End(seq, phase uint64) Outcome {
 	}
 	a.phase++
 	clear(a.tasks)
+	clear(a.written)
+	a.reads = false
 	maps.Copy(a.tasks, a.objects)
 	return Counted
 }

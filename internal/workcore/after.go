@@ -57,6 +57,7 @@ func (a *Account) block(o *open) {
 		default:
 		}
 	}
+	a.blockReads(o)
 	if o.needs > 0 {
 		a.blocked++
 	}
@@ -99,11 +100,19 @@ func (a *Account) finish(o *open, fate Fate) {
 func (a *Account) unblock(o *open) {
 	a.blocked--
 	for _, id := range o.task.After {
-		if w := a.awaited[id]; w != nil {
-			if w.left--; w.left == 0 {
-				if delete(a.awaited, id); a.tasks[id] == nil {
-					a.missing--
-				}
+		a.unblockFrom(id)
+	}
+	for _, name := range o.task.Reads {
+		a.unblockFrom(dataKey(name))
+	}
+}
+
+// unblockFrom notes that one task less waits for an ID.
+func (a *Account) unblockFrom(id string) {
+	if w := a.awaited[id]; w != nil {
+		if w.left--; w.left == 0 {
+			if delete(a.awaited, id); a.tasks[id] == nil {
+				a.missing--
 			}
 		}
 	}

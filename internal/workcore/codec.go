@@ -18,7 +18,8 @@ const (
 	formLoops   = 4
 	formAway    = 5
 	formMoves   = 6
-	formLast    = formMoves
+	formData    = 7 // A task reads data.
+	formLast    = formData
 )
 
 // MaxFrame is how many bytes an encoded frame has at most that fits into one message.
@@ -136,7 +137,11 @@ func emptied[T any](list []T) []T {
 // form is the first form that has all of the frame.
 func (f *Frame) form() byte {
 	of := func(t Task) bool { return t.For != "" || t.Object != nil }
+	reads := func(t Task) bool { return len(t.Reads) > 0 }
 	switch {
+	case f.Parcel != nil && slices.ContainsFunc(f.Parcel.Leases, func(p Parted) bool { return reads(p.Lease.Task) }),
+		f.Step != nil && slices.ContainsFunc(f.Step.Record.Children, reads):
+		return formData
 	case f.MoveOrder != nil, f.MoveAnswer != nil:
 		return formMoves
 	case f.Holds != nil && f.Holds.Away:
@@ -353,6 +358,9 @@ func (c *coder) task(t *Task) {
 	}
 	if c.bool(&t.Part); c.form >= formObjects {
 		c.object(t)
+	}
+	if c.form >= formData {
+		list(c, &t.Reads, c.text)
 	}
 }
 

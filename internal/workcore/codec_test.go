@@ -80,7 +80,7 @@ func TestRefusedFrames(t *testing.T) {
 	for text, data := range map[string][]byte{
 		"frame: it has 0 bytes: 2 to 41943040 are allowed":        nil,
 		"frame: it has 41943041 bytes: 2 to 41943040 are allowed": make([]byte, workcore.MaxWhole+1),
-		"frame: it has the form 9, and this program reads 1 to 6": append([]byte{9}, good[1:]...),
+		"frame: it has the form 9, and this program reads 1 to 7": append([]byte{9}, good[1:]...),
 		"frame: there is no part 0":                               {1, 0},
 		"frame: 1 bytes are left over":                            append(slices.Clip(good), 0),
 		"frame: it ends too early":                                good[:len(good)-1],

@@ -251,6 +251,9 @@ func (t *Task) bytes() int {
 			}
 		}
 	}
+	for _, name := range t.Reads {
+		n += len(name) + 2
+	}
 	for _, id := range t.After {
 		n += len(id) + 2
 	}

@@ -18,11 +18,12 @@ type Options struct {
 	Strategy local.Local    // of this member alone
 	Topology local.Topology // whom the strategy sees; all members exchange records
 
-	Pace     time.Duration // between two frames of Holds; default 500 ms
-	Repeat   time.Duration // until a record without a verdict is sent again; default 200 ms
-	Patience time.Duration // until a demand without an answer counts as refused; default 1 s
-	Central  bool          // the synchronizer plans the moves of objects, and this member tells what they weigh
-	Stay     time.Duration // for which an object does not go back to the member that it came from; 0: it may at once
+	Pace     time.Duration             // between two frames of Holds; default 500 ms
+	Repeat   time.Duration             // until a record without a verdict is sent again; default 200 ms
+	Patience time.Duration             // until a demand without an answer counts as refused; default 1 s
+	Ready    func(reads []string) bool // whether a task that reads these data may start here; nil: each may
+	Central  bool                      // the synchronizer plans the moves of objects, and this member tells what they weigh
+	Stay     time.Duration             // for which an object does not go back to the member that it came from; 0: it may at once
 }
 
 func (o Options) withDefaults() Options {
@@ -79,6 +80,10 @@ const (
 	InUnderway
 	// InMove: the object ID of an account here is to be at the member To from its next message on.
 	InMove
+	// InWritten: data of the name ID are written.
+	InWritten
+	// InUnwritten: no data are written any more in this phase: tasks that wait for some fail.
+	InUnwritten
 	// InOrders: the synchronizer has ordered this member to have objects go elsewhere, as Orders says.
 	InOrders
 )

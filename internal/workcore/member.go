@@ -50,6 +50,7 @@ type Member struct {
 	objects map[string]atHand // all of them
 	came    map[string]came   // objects that came here a short time ago
 	meter   *meter            // of the objects here; nil: the strategy is not central
+	leased  bool              // leases came here in this phase whose tasks read data
 	ordered uint64            // moves that were ordered
 	refused uint64            // of them, those that were refused
 	now     clocksync.Instant // of this step
@@ -198,6 +199,10 @@ func (m *Member) take(now clocksync.Instant, in *Input, out *Output) {
 		out.Err = m.moveObject(in)
 	case InOrders:
 		m.takeOrders(now, in, out)
+	case InWritten:
+		m.accounts.own.Write(in.ID)
+	case InUnwritten:
+		m.accounts.own.failUnwritten()
 	case InActive:
 		m.slots[in.Slot].passive = !in.Active
 	case InUnderway:
@@ -323,6 +328,7 @@ func (m *Member) takeEnd(in *Input, out *Output) {
 		return
 	}
 	if m.phase++; !in.Void {
+		m.leased = false
 		m.endMails()
 		m.dropAll(out)
 	}
@@ -623,6 +629,7 @@ func (m *Member) takeParcel(now clocksync.Instant, from *peer, p *Parcel, out *O
 			m.accounts.giveBackAt(id, on, "")
 		case m.find(l.Account) >= 0 && m.held() < MaxHeld && !here[l.id()]:
 			m.moved++
+			m.leased = m.leased || len(l.Lease.Task.Reads) > 0
 			here[l.id()] = true
 			at, _ := slices.BinarySearchFunc(m.waiting, l.Lease.Key, func(w Parted, key float64) int {
 				if w.Lease.Key <= key { // Equal keys stay in their order.
@@ -806,13 +813,17 @@ func (m *Member) startTasks(out *Output) {
 			continue
 		}
 		key, own := m.nextHere()
-		if i == len(m.slots) && (own || len(m.waiting) > 0) {
+		next := m.readyLease()
+		if i == len(m.slots) && (own || next >= 0) {
 			m.slots = append(m.slots, slot{})
 		}
 		switch {
-		case len(m.waiting) > 0 && (!own || m.waiting[0].Lease.Key <= key):
+		case next == 0 && (!own || m.waiting[0].Lease.Key <= key):
 			m.slots[i].Parted, m.waiting[0] = m.waiting[0], Parted{}
 			m.waiting = m.waiting[1:]
+		case next > 0 && (!own || m.waiting[next].Lease.Key <= key):
+			m.slots[i].Parted = m.waiting[next]
+			m.waiting = slices.Delete(m.waiting, next, next+1)
 		case own:
 			m.slots[i].Account = m.opts.Self
 			m.slots[i].Lease = m.handHere()

@@ -14,6 +14,7 @@ const (
 	MaxChildren = 1024     // tasks that one record puts
 	MaxAfter    = 64       // tasks that a task runs after
 	MaxError    = 1 << 10  // bytes of an error; a longer one is cut
+	MaxReads    = 64       // names of data that a task reads
 	MaxNear     = 16       // neighbours of an object, and members that it may be at
 )
 
@@ -29,6 +30,8 @@ type Task struct {
 	// Part marks a child that was split off the task whose record puts it: tasks that run after that task
 	// also run after its parts.
 	Part bool `json:"part,omitempty"`
+	// Reads are names of data, sorted. The task waits until all of them are written, and starts where they are.
+	Reads []string `json:"reads,omitempty"`
 	// For makes it a message to the object of that ID, or to one of a group: [GroupOf].
 	For string `json:"for,omitempty"`
 	// Object makes it an object: it is there until it ends, and runs when it has messages.
@@ -58,6 +61,9 @@ func (t *Task) Check() error {
 	if err := t.checkObject(); err != nil {
 		return err
 	}
+	if err := t.checkReads(); err != nil {
+		return err
+	}
 	for _, id := range t.After {
 		switch {
 		case id == "" || len(id) > MaxID:
@@ -71,7 +77,7 @@ func (t *Task) Check() error {
 
 // same reports whether two puts are of one task.
 func (t *Task) same(u *Task) bool {
-	return t.ID == u.ID && t.Func == u.Func && t.Weight == u.Weight && bytes.Equal(t.Body, u.Body) && slices.Equal(t.After, u.After) && t.For == u.For && t.Object.same(u.Object)
+	return t.ID == u.ID && t.Func == u.Func && t.Weight == u.Weight && bytes.Equal(t.Body, u.Body) && slices.Equal(t.After, u.After) && slices.Equal(t.Reads, u.Reads) && t.For == u.For && t.Object.same(u.Object)
 }
 
 // Fate says what a record leaves of its task.

@@ -140,6 +140,12 @@ func (s *Store) firstStaying() *open {
 
 // nextHere is the key of the task of an account here that may start here next; false if there is none.
 func (m *Member) nextHere() (key float64, ok bool) {
+	if !m.leave.gives && m.reads() {
+		if o := m.readyHere(); o != nil {
+			return o.lease.key, true
+		}
+		return 0, false
+	}
 	if !m.leave.gives {
 		key, _, ok = m.accounts.next()
 		return key, ok
@@ -154,6 +160,9 @@ func (m *Member) nextHere() (key float64, ok bool) {
 
 // handHere leases the task of [Member.nextHere] to this member.
 func (m *Member) handHere() (l Lease) {
+	if !m.leave.gives && m.reads() {
+		return m.accounts.own.handOut(m.readyHere(), m.holder, 0)
+	}
 	if !m.leave.gives {
 		l, _ = m.accounts.hand(m.holder, 0, nil, nil)
 		return l
