@@ -125,11 +125,7 @@ func (s *Space) Create(ctx context.Context, kind string, id, arg any, options ..
 	if f := s.functions[kind]; f != nil && f.object == nil {
 		return fmt.Errorf("work: create: %q is no kind of objects: declare it by Object", kind)
 	}
-	name := objectID(kind, id)
-	return s.put(ctx, kind, arg, append([]PutOption{func(t *workcore.Task) error {
-		t.ID, t.Object = name, &workcore.Object{}
-		return nil
-	}}, options...))
+	return s.put(ctx, kind, arg, append([]PutOption{asObject(objectID(kind, id))}, options...))
 }
 
 // Send sends a message to an object, for the function of that name, which [On] has declared. The object may be

@@ -75,6 +75,10 @@ func (s *Space) put(ctx context.Context, name string, arg any, options []PutOpti
 	if err != nil {
 		return fmt.Errorf("work: put: %w", err)
 	}
+	return s.putBody(ctx, name, body, options)
+}
+
+func (s *Space) putBody(ctx context.Context, name string, body []byte, options []PutOption) error {
 	t, err := s.task(name, body, options)
 	if err != nil {
 		return err
