@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/monitor"
 )
 
@@ -218,5 +219,36 @@ func TestProgramAndBalanceView(t *testing.T) {
 		`["memory: rounds=3","parameter limit = 5, set; it was 1","the NATS server refuses to subscribe to \"a.\u003e\", last 2s ago","3 messages of w1 were shed unread"]]`
 	if string(text) != want {
 		t.Errorf("got  %s\nwant %s", text, want)
+	}
+}
+
+// TestPairs: the tests that prove a decision, the closest first; those of possibly compare the other ends.
+func TestPairs(t *testing.T) {
+	const ms = clocksync.Instant(1_000_000)
+	d := &monitor.LastDecision{Modality: "inst", Witness: []monitor.WitnessState{
+		{Member: "a", Start: monitor.Range{From: -3 * ms, To: -1 * ms}, End: monitor.Range{From: 2 * ms, To: 5 * ms}},
+		{Member: "b", Start: monitor.Range{From: 0, To: 0}, End: monitor.Range{From: 9 * ms, To: clocksync.MaxInstant}, Open: true},
+		{Member: "c", Unknown: true},
+	}}
+	v := newLastView(d)
+	want := []pairView{
+		{Began: "b", Ended: "a", Start: "0s", End: "2ms", Margin: "2ms", margin: 2e6},
+		{Began: "a", Ended: "b", Start: "-1ms", End: "9ms, not over then", Margin: "10ms", margin: 10e6},
+	}
+	if !slices.Equal(v.Pairs, want) || v.More != 0 {
+		t.Errorf("%+v\nwant %+v", v.Pairs, want)
+	}
+	if w := v.Witness; w[0].Began != "-3ms to -1ms" || w[0].Ended != "2ms to 5ms" || w[1].Ended != "not over then; seen until 9ms to not known until when" || w[2].State != "unknown" || w[2].Began != "" {
+		t.Errorf("%+v", w)
+	}
+	d.Modality = "possibly"
+	if v = newLastView(d); v.Pairs[0].Began != "b" || v.Pairs[0].End != "5ms" || v.Pairs[1].Margin != "without end" {
+		t.Errorf("%+v", v.Pairs)
+	}
+	for i := range 30 {
+		d.Witness = append(d.Witness, monitor.WitnessState{Member: strconv.Itoa(i), End: monitor.Range{From: ms, To: ms}})
+	}
+	if v = newLastView(d); len(v.Pairs) != maxPairs || v.More != 32*31-maxPairs {
+		t.Errorf("%d pairs, and %d more", len(v.Pairs), v.More)
 	}
 }

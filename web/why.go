@@ -48,11 +48,16 @@ type lastView struct {
 	Text    string        `json:"text"`
 	Witness []witnessView `json:"witness"`
 	LeftOut int           `json:"left_out"`
+	Pairs   []pairView    `json:"pairs"`
+	More    int           `json:"pairs_more"`
 }
 
+// witnessView has times after the instant from which on all states held.
 type witnessView struct {
 	Member string `json:"member"`
 	State  string `json:"state"`
+	Began  string `json:"began"`
+	Ended  string `json:"ended"`
 }
 
 func newWhyView(e *monitor.Explanation) whyView {
@@ -106,7 +111,7 @@ func someText(s *monitor.Some) string {
 }
 
 func newLastView(d *monitor.LastDecision) *lastView {
-	v := &lastView{ID: d.ID, Ago: ago(d.Ago), Witness: []witnessView{}, LeftOut: d.LeftOut}
+	v := &lastView{ID: d.ID, Ago: ago(d.Ago), Witness: []witnessView{}, LeftOut: d.LeftOut, Pairs: []pairView{}}
 	if d.Inherited {
 		v.Text = "another process made this decision, and its witness is not known here"
 		return v
@@ -119,10 +124,16 @@ func newLastView(d *monitor.LastDecision) *lastView {
 	for i := range d.Witness {
 		w := &d.Witness[i]
 		one := witnessView{Member: w.Member, State: w.State.String()}
-		if w.Unknown {
+		switch {
+		case w.Unknown:
 			one.State = "unknown"
+		case w.Open:
+			one.Began, one.Ended = rangeText(w.Start), "not over then; seen until "+rangeText(w.End)
+		default:
+			one.Began, one.Ended = rangeText(w.Start), rangeText(w.End)
 		}
 		v.Witness = append(v.Witness, one)
 	}
+	v.Pairs, v.More = newPairs(d)
 	return v
 }

@@ -94,7 +94,7 @@ var Imports = map[string][]string{
 	"internal/version":    {},
 	"internal/ask":        {"internal/bus", "internal/wire", "internal/workreport", "synchronizer", "monitor"},
 	"configs":             {},
-	"web":                 {"monitor"},
+	"web":                 {"monitor", "clocksync"},
 	"cmd/pegasus":         {"anything"},
 	"examples/tsp/bnb":    {"examples/tsp/tsplib"},
 	"examples/tsp/tsplib": {},

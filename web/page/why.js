@@ -96,8 +96,9 @@ class Explained {
     this.parts = new Table("The condition, part by part", ["Part", "Value", "Members for", "Members against", "Unknown for", "Why unknown"]);
     this.missing = new Table("What is missing", ["Member", "What", "Since", "Kind"]);
     this.last = element("p");
-    this.witness = new Table("States of the last decision", ["Member", "State"]);
-    this.root = element("section", {}, this.title, this.facts, this.when, this.missing.root, this.parts.root, this.last, this.witness.root);
+    this.witness = new Table("States of the last decision", ["Member", "Began", "Ended", "State"]);
+    this.pairs = new Table("Why they held at one instant: each state began before each other one ended. The closest pairs", ["State of", "began at the latest", "and that of", "ended at the earliest", "Later by"]);
+    this.root = element("section", {}, this.title, this.facts, this.when, this.missing.root, this.parts.root, this.last, this.witness.root, this.pairs.root);
   }
 
   /** @param {any} v */
@@ -111,7 +112,9 @@ class Explained {
     this.missing.fill(v.missing.map((/** @type {any} */ m) => ({ cells: [m.member, m.text, m.since, m.kind] })));
     this.missing.root.hidden = v.missing.length === 0;
     setText(this.last, v.last ? `Last decision ${v.last.id}, ${v.last.ago}: ${v.last.text}` : "There is no decision yet.");
-    this.witness.fill((v.last?.witness ?? []).map((/** @type {any} */ w) => ({ cells: [w.member, w.state] })), v.last?.left_out);
+    this.witness.fill((v.last?.witness ?? []).map((/** @type {any} */ w) => ({ cells: [w.member, w.began, w.ended, w.state] })), v.last?.left_out);
     this.witness.root.hidden = !v.last;
+    this.pairs.fill((v.last?.pairs ?? []).map((/** @type {any} */ p) => ({ cells: [p.began, p.start, p.ended, p.end, p.margin] })), v.last?.pairs_more);
+    this.pairs.root.hidden = !v.last || v.last.pairs.length === 0;
   }
 }
