@@ -62,7 +62,7 @@ define timed
 	fi
 endef
 
-.PHONY: help test ci ci-rest release reproduce nightly vet lint fmt cross race race-all system fuzz configs man bench deep systems simulate broken figures hunt
+.PHONY: help test ci ci-rest release reproduce nightly vet lint fmt cross race race-all system fuzz configs man shots bench deep systems simulate broken figures hunt
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -177,6 +177,9 @@ configs: ## check every config, and run every rule test
 
 man: ## write the man pages to bin/man
 	$(GO) run ./cmd/pegasus man bin/man
+
+shots: ## the pictures of docs/ui.md; needs chromium
+	@d=$$(mktemp -d) && cd tools/shots && $(GO) build -o "$$d/shots" . && cd ../.. && "$$d/shots" docs/ui; status=$$?; rm -rf "$$d"; exit $$status
 
 bench: ## benchmarks matching BENCH, COUNT times; compare two outputs with benchstat
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./...
