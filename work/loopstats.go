@@ -101,16 +101,19 @@ func (l *ElasticLoop) noteIdle(now clocksync.Instant) {
 	}
 }
 
+// leastWall is how long withdrawals have to be until their share is told: systems count processor time in steps.
+const leastWall = 50 * time.Millisecond
+
 // share is the part of all cores that the process has used after its withdrawals.
 func (w *loopWithdrawal) share(now clocksync.Instant) float64 {
 	wall, used := w.wall, w.used
 	if w.away && w.ended && w.before >= 0 {
 		wall, used = wall+now.Sub(w.since), used+max(0, processorTime()-w.before)
 	}
-	if wall <= 0 {
+	if wall < leastWall || used < 0 {
 		return math.NaN()
 	}
-	return used.Seconds() / wall.Seconds() / float64(runtime.NumCPU())
+	return min(1, used.Seconds()/wall.Seconds()/float64(runtime.NumCPU()))
 }
 
 // maxSpeeds bounds the loops whose speeds a space keeps.

@@ -350,7 +350,7 @@ func TestLiveWithdrawLoop(t *testing.T) {
 	if s := list[1].Stats(); s.Withdrawals != 1 || s.Withdrawn {
 		t.Errorf("b has %+v", s)
 	}
-	if s := l.Stats(); s.Withdrawals != 1 || s.Withdrawing < 0 || s.Used < 0 || s.Used > 1.5 {
+	if s := l.Stats(); s.Withdrawals != 1 || s.Withdrawing < 0 || s.Used < 0 || s.Used > 1 {
 		t.Errorf("the loop of b has %+v", s)
 	}
 }
