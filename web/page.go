@@ -43,6 +43,9 @@ type Options struct {
 	Key string
 	// Prefix is the path that the page lies under, such as "/pegasus"; empty for "/".
 	Prefix string
+	// Work tells how the tasks of the groups stand, as text; nil: the page does not say. The page calls it on one goroutine at
+	// a time, and not beside Explain.
+	Work func(ctx context.Context) (string, error)
 	// Recorded is set if the run is over: browsers choose an instant of it. Nil: it is live.
 	Recorded *Recorded
 }
@@ -70,6 +73,7 @@ var types = map[string]string{
 type Page struct {
 	source Source
 	record *Recorded // nil: the run is live
+	work   func(ctx context.Context) (string, error)
 	now    func() time.Time
 	key    string // empty: none
 	id     string // of this life of the page
@@ -82,7 +86,8 @@ type Page struct {
 	explained map[question]explained // guarded by turn
 }
 
-// question asks why of a predicate. Without a predicate it asks for the status of all synchronizers.
+// question asks why of a predicate. Without a predicate it asks for the status of all synchronizers at an instant, and for that
+// of the work now.
 type question struct {
 	name
 
@@ -102,7 +107,7 @@ func New(o Options) (*Page, error) {
 		return nil, fmt.Errorf("prefix %q: the page cannot lie there: give a path such as /pegasus", o.Prefix)
 	}
 	p := &Page{
-		source: o.Source, now: o.Now, key: o.Key, id: rand.Text(), turn: make(chan struct{}, 1), asked: make(chan struct{}, maxQuestions),
+		source: o.Source, work: o.Work, now: o.Now, key: o.Key, id: rand.Text(), turn: make(chan struct{}, 1), asked: make(chan struct{}, maxQuestions),
 		explained: map[question]explained{},
 	}
 	if o.Recorded != nil {
@@ -114,6 +119,7 @@ func New(o Options) (*Page, error) {
 	mux.HandleFunc("GET /stream", p.needKey(p.serveStream))
 	mux.HandleFunc("GET /why", p.needKey(p.serveWhy))
 	mux.HandleFunc("GET /status", p.needKey(p.serveStatus))
+	mux.HandleFunc("GET /work", p.needKey(p.serveWork))
 	mux.HandleFunc("GET /{$}", serveFile("index.html"))
 	entries, err := files.ReadDir("page")
 	if err != nil {
@@ -212,6 +218,15 @@ func (p *Page) serveStatus(w http.ResponseWriter, r *http.Request) {
 	p.serveAnswer(w, r, question{})
 }
 
+// serveWork answers with a text, as JSON.
+func (p *Page) serveWork(w http.ResponseWriter, r *http.Request) {
+	if p.work == nil {
+		http.Error(w, "work: this page does not ask the members: open that of pegasus ui for a live run, or use pegasus work status", http.StatusNotFound)
+		return
+	}
+	p.serveAnswer(w, r, question{})
+}
+
 // serveAnswer answers a question about now, or about the instant that the request names.
 func (p *Page) serveAnswer(w http.ResponseWriter, r *http.Request, q question) {
 	var err error
@@ -304,6 +319,9 @@ func (p *Page) view(ctx context.Context, q question) (any, error) {
 			return nil, err
 		}
 		return newWhyView(answer), nil
+	}
+	if q.at == 0 {
+		return p.work(ctx)
 	}
 	list, err := p.record.Status(ctx, at)
 	if err != nil {

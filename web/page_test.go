@@ -561,3 +561,34 @@ func TestRecorded(t *testing.T) {
 		t.Errorf("%d %s", code, text)
 	}
 }
+
+// TestWork: the text of the tasks is asked for once a second at most; a page that does not ask the members says what does.
+func TestWork(t *testing.T) {
+	asked := 0
+	p, err := web.New(web.Options{Source: &source{}, Now: time.Now, Key: "k", Work: func(context.Context) (string, error) {
+		if asked++; asked == 1 {
+			return "", errors.New("nobody answers")
+		}
+		return "g: <b>3</b> tasks", nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(p)
+	defer server.Close()
+	if a := get(t, server.URL+"/work?key=k"); a.code != http.StatusBadGateway || a.text != "nobody answers\n" {
+		t.Errorf("%+v", a)
+	}
+	for range 3 {
+		if a := get(t, server.URL+"/work?key=k"); a.code != http.StatusOK || a.text != `"g: \u003cb\u003e3\u003c/b\u003e tasks"` {
+			t.Errorf("%+v", a)
+		}
+	}
+	if a := get(t, server.URL+"/work"); a.code != http.StatusForbidden || asked > 3 {
+		t.Errorf("%+v, asked %d times", a, asked)
+	}
+	_, bare := serve(t, "", &source{})
+	if a := get(t, bare.URL+"/work"); a.code != http.StatusNotFound || !strings.HasSuffix(a.text, "or use pegasus work status\n") {
+		t.Errorf("%+v", a)
+	}
+}

@@ -93,7 +93,7 @@ func (f *uiFlags) servePage(cmd *cobra.Command) error {
 	}
 	explains := &explainer{}
 	key := rand.Text()
-	page, err := web.New(web.Options{Source: explains, Now: time.Now, Key: key, Prefix: f.prefix})
+	page, err := web.New(web.Options{Source: explains, Work: explains.work, Now: time.Now, Key: key, Prefix: f.prefix})
 	if err != nil {
 		return fmt.Errorf("--%w", err)
 	}
@@ -195,4 +195,28 @@ func (x *explainer) Explain(ctx context.Context, name, group, predicate string, 
 	e := &monitor.Explanation{}
 	err := x.asker.Ask(ctx, synchronizer.Presence{Synchronizer: name, Group: group}, wire.VerbWhy, predicate, e)
 	return e, err
+}
+
+// work tells how the tasks of all groups stand.
+func (x *explainer) work(ctx context.Context) (string, error) {
+	present, err := x.asker.Present(ctx)
+	if err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	for _, p := range present {
+		var status monitor.Status
+		err := x.asker.Ask(ctx, p, wire.VerbStatus, "", &status)
+		var space *show.Space
+		if err == nil {
+			space = &show.Space{Synchronizer: status.Synchronizer, Group: status.Group, Epoch: status.Epoch}
+			space.Members, space.Silent, err = x.asker.Space(ctx, &status)
+		}
+		if err != nil {
+			fmt.Fprintf(&text, "%s: %v\n\n", show.Printable(p.Synchronizer), err)
+			continue
+		}
+		text.WriteString(show.SpaceText(space) + "\n")
+	}
+	return text.String(), nil
 }

@@ -22,16 +22,16 @@ import (
 // paid back by splitting and deleting: at first the limit on all lines was 59,000, and one package
 // had more than 5,000 lines.
 var limits = map[string]int{
-	"lines of code":                               102_708, // 14,700 of them are work distribution, 2,100 credentials and keys, 960 the page; 1823 more: withdrawals, redacted values, orders to objects; 36 more: objects that wait for absent members; 291 more: recorded runs in the page; 271 more: run --ui; programs and balance in the page; 2612 more: calls, figures of loops; 1437 more: data of tasks; 70 more: definitions; 76 more: the proof of a decision in the page
+	"lines of code":                               102_744, // 14,700 of them are work distribution, 2,100 credentials and keys, 960 the page; 1823 more: withdrawals, redacted values, orders to objects; 36 more: objects that wait for absent members; 291 more: recorded runs in the page; 271 more: run --ui; programs and balance in the page; 2612 more: calls, figures of loops; 1437 more: data of tasks; 70 more: definitions; 76 more: the proof of a decision in the page; 36 more: work in the page
 	"lines of code of the largest package":        6_512,   // 36 more: withdrawals, redacted values, orders to objects
 	"lines of scgs":                               6_992,   // 40 more: withdrawals, redacted values, orders to objects
 	"lines of internal/synccore":                  7_858,   // 17 more: why of the groups of a predicate; 43 more: withdrawals, redacted values, orders to objects
 	"lines of synchronizer":                       6_486,   // 52 more: recorded runs in the page  // 134 more: a journal that was removed, pegasus reload, subjects that the server refuses; 64 more: redacted values, a server that takes anybody
-	"lines of cmd/pegasus":                        5_929,   // 133 more: run --ui; programs and balance in the page  // 188 more: recorded runs in the page  // 195 more: withdrawals, redacted values, orders to objects
+	"lines of cmd/pegasus":                        5_953,   // 24 more: work in the page   // 133 more: run --ui; programs and balance in the page  // 188 more: recorded runs in the page  // 195 more: withdrawals, redacted values, orders to objects
 	"lines of predicates":                         6_200,   // 156 more: calls, figures of loops  // 82 more: withdrawals, redacted values, orders to objects  // 132 more: causes of faults in expressions, arithmetic of durations
 	"lines of agent":                              6_213,   // 12 more: calls, figures of loops  // 268 more: a refusal of the server ends Join; the share and power of the section work, regions that are declared, a member that was replaced or leaves; 48 more: withdrawals, redacted values, orders to objects
 	"lines of internal/workcore":                  6_702,   // 20 more: objects that wait for absent members  // 19 more: turns of objects, objects that are bound; the machine of a loop is to become a package of its own; 831 more: withdrawals, redacted values, orders to objects
-	"lines of another package":                    5_696,   // 92 more: definitions   // 252 more: data of tasks   // 352 more: calls, figures of loops
+	"lines of another package":                    5_699,   // 3 more: work in the page   // 92 more: definitions   // 252 more: data of tasks   // 352 more: calls, figures of loops
 	"packages of more than 5,000 lines":           8,       // 1 more: calls, figures of loops  // those seven
 	"files of the package with most files":        48,      // 1 more: withdrawals, redacted values, orders to objects; 1 more: recorded runs in the page; 1 more: run --ui; programs and balance in the page
 	"fields of synccore.Core":                     79,

@@ -5,6 +5,7 @@ import { Events, clock, keyOf, oldSince } from "./model.js";
 import { Overview } from "./overview.js";
 import { Timeline } from "./timeline.js";
 import { Why } from "./why.js";
+import { Work } from "./work.js";
 
 /**
  * What the stream has brought. A status came at an instant of performance.now; its key is
@@ -84,6 +85,8 @@ function route() {
     page = new Why(decode(rest[0]), decode(rest[1]), decode(rest[2]), key, state.record ? state.at : 0);
   } else if (name === "timeline") {
     page = new Timeline((at) => show(at, true));
+  } else if (name === "work") {
+    page = new Work(key);
   } else {
     page = new Overview();
   }

@@ -54,7 +54,7 @@ class Element {
 }
 
 const drawn = [];
-const main = new Element("main"), cursor = new Element("div"), connection = new Element("p"), links = ["#overview", "#timeline"].map((h) => {
+const main = new Element("main"), cursor = new Element("div"), connection = new Element("p"), links = ["#overview", "#timeline", "#work"].map((h) => {
   const a = new Element("a");
   a.setAttribute("href", h);
   return a;
