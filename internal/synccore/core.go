@@ -45,6 +45,9 @@ type Options struct {
 	Timeline clocksync.Timeline `json:"timeline,omitempty"`
 	// Relative says that Timeline, too, is the readings of Reference.
 	Relative bool `json:"relative,omitempty"`
+	// OnDemand has the machine ask members for evidence only where it can change where a predicate
+	// stands. Journals of older versions lack it: in them it always asks.
+	OnDemand bool `json:"onDemand,omitempty"`
 	// Follows is set if the inputs of another machine are retold, up to the first tick after
 	// an InKept: until then nothing is judged, and until an InTerm there are no detectors of
 	// rules and nothing is balanced. See [Core.Retell].
@@ -159,7 +162,8 @@ type local struct {
 // judgement is where the predicates stand.
 type judgement struct {
 	attention
-	general bool // for tests: no way is shorter than another
+	undecided undecided
+	general   bool // for tests: no way is shorter than another
 
 	ev        scgs.Event
 	spanless  bool      // ev has no span

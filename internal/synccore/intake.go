@@ -305,7 +305,8 @@ func (c *Core) hand(m *member, r *wire.Report, at *clocksync.Stamp, out *Output)
 		c.planner.Reported(m.name, m.incarnation, r.Seq, c.local.scope)
 	}
 	m.reach(r.Seq)
-	m.began = at.Mono
+	m.began, m.beganBy = at.Mono, at.Within.Latest
+	c.touch(m)
 }
 
 func (c *Core) valid(m *member, r *wire.Report, at *clocksync.Stamp) error {
@@ -330,7 +331,7 @@ func (c *Core) keep(m *member, r *wire.Report, at *clocksync.Stamp) {
 	m.newest = newest{}
 	c.compare(m, r.Seq)
 	m.reach(r.Seq)
-	m.began = at.Mono
+	m.began, m.beganBy = at.Mono, at.Within.Latest
 	c.taken++
 	if !r.End {
 		m.newest = newest{known: true, ref: c.rows.put(r.Row), at: *at, alive: *at}

@@ -53,6 +53,7 @@ func (c *Core) newScopes() {
 	if c.plan.Prev {
 		c.scope.KeepPrev()
 	}
+	c.newUndecided()
 }
 
 // newStates lets every predicate of the plan begin.
@@ -140,6 +141,7 @@ func (c *Core) opened(out *Output) {
 	for i := range c.ev.Changed {
 		ch := &c.ev.Changed[i]
 		m := c.byIndex[ch.Member]
+		c.touch(m)
 		switch {
 		case m == c.process && ch.Unknown:
 			c.scope.SetProcessUnknown()
@@ -652,6 +654,17 @@ func (c *Core) probe(out *Output) {
 		return
 	}
 	c.needs = c.det.Needs(c.needs[:0])
+	if c.undecided.able {
+		switch {
+		case len(c.needs) == 0:
+			c.undecided.behind = false
+		case !c.maySettle():
+			c.undecided.behind = true
+			return
+		case c.undecided.behind:
+			c.probeNewest(out)
+		}
+	}
 	for _, w := range c.runs {
 		c.needs = w.lacks(c.now, c.needs)
 	}
