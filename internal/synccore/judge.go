@@ -662,6 +662,7 @@ func (c *Core) probe(out *Output) {
 			c.undecided.behind = true
 			return
 		case c.undecided.behind:
+			c.undecided.behind = false
 			c.probeNewest(out)
 		}
 	}
