@@ -122,7 +122,7 @@ func (c *Core) sumUp(m *member) {
 // unless each of them is decided, by the states that wait, to stay what it is.
 func (c *Core) maySettle() bool {
 	a := &c.undecided
-	if !a.able || !c.judged || c.rejudge || !c.deciding() || c.waits() {
+	if !a.able || !c.judged || c.rejudge || !c.deciding() {
 		return true
 	}
 	for _, m := range a.touched {

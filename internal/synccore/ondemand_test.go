@@ -59,6 +59,7 @@ type demand struct {
 	out      synccore.Output
 	wake     clocksync.Instant
 	began    clocksync.Instant // what was sent before is not counted
+	stepped  func()            // after each step; may be nil
 	probes   int
 	batches  int
 	verdicts []dated
@@ -74,16 +75,15 @@ type dated struct {
 // supplier is a member of it.
 type supplier struct {
 	*demand
-	name     string
-	domain   clocksync.Domain
-	skew     time.Duration
-	bound    time.Duration
-	changes  []change
-	delay    [2]func(at clocksync.Instant) time.Duration
-	arrived  [2]clocksync.Instant // the last message, up and down
-	core     *agentcore.Core
-	reply    agentcore.Output
-	reported bool
+	name    string
+	domain  clocksync.Domain
+	skew    time.Duration
+	bound   time.Duration
+	changes []change
+	delay   [2]func(at clocksync.Instant) time.Duration
+	arrived [2]clocksync.Instant // the last message, up and down
+	core    *agentcore.Core
+	reply   agentcore.Output
 }
 
 // change is a state that a member takes.
@@ -193,6 +193,9 @@ func (d *demand) tick() {
 func (d *demand) step(in synccore.Input) {
 	d.core.Step(d.now, &in, &d.out)
 	d.wake = d.out.Wake
+	if d.stepped != nil {
+		d.stepped()
+	}
 	for _, w := range d.out.Welcomes {
 		frame, err := wire.AppendWelcome(nil, &w.Msg)
 		d.down(w.To, frame, err)
@@ -344,6 +347,92 @@ func sameVerdicts(t *testing.T, always, some *demand, trip time.Duration) (late 
 		}
 	}
 	return late
+}
+
+// TestAlwaysAsks: with a rule that decides by more than the global states in their order the machine
+// does what one does that always asks.
+func TestAlwaysAsks(t *testing.T) {
+	for _, rule := range otherRules {
+		for s := range uint64(10) {
+			always, _ := newDemand(t, s+1, []string{rule}, false)
+			always.run(demandOver)
+			some, _ := newDemand(t, s+1, []string{rule}, true)
+			some.run(demandOver)
+			if sameVerdicts(t, always, some, 0); always.probes != some.probes || always.probes == 0 {
+				t.Errorf("%s: %d probes, on demand %d", rule, always.probes, some.probes)
+			}
+		}
+	}
+}
+
+// TestOnDemandKeepsFew: however often a member changes while the machine asks nobody, few of its states wait.
+func TestOnDemandKeepsFew(t *testing.T) {
+	d := buildDemand(t, "synchronizers:\n  gsync:\n    members: {group: g, count: 2}\n    silence: {after: 1h, then: block}\n    state: {on: bool}\n    predicates:\n      all-on: {when: \"all(members, .on)\"}\n", true)
+	for i := range 2 {
+		m := d.add(fmt.Sprint("m", i), 0, 0)
+		for way := range m.delay {
+			m.delay[way] = func(clocksync.Instant) time.Duration { return 100 * time.Microsecond }
+		}
+		m.changes = append(m.changes, change{clocksync.Instant(demandBegins), []scgs.Value{scgs.BoolValue(false)}})
+	}
+	busy := d.members[0]
+	for at := clocksync.Instant(demandBegins); at < clocksync.Instant(demandEnds); at += 20_000 {
+		busy.changes = append(busy.changes, change{at + 10_000, []scgs.Value{scgs.BoolValue(at%40_000 == 0)}})
+	}
+	d.began = clocksync.Instant(demandBegins)
+	most := 0
+	d.stepped = func() {
+		for _, m := range d.core.Status(d.now).Members {
+			most = max(most, m.Pending)
+		}
+	}
+	d.run(demandEnds)
+	if most < 50 || most > 100 || d.probes == 0 || d.probes > len(busy.changes)/20 {
+		t.Errorf("%d states waited, and %d probes were sent at %d changes", most, d.probes, len(busy.changes))
+	}
+}
+
+// TestWorldOnDemand is TestWorld with evidence on demand: of a network that loses, too, no decision is
+// wrong, and what is true in the end is found.
+func TestWorldOnDemand(t *testing.T) {
+	ever := map[string]int{}
+	for s := range uint64(worlds(t)) {
+		w := emptyWorld(t, s+1, `
+synchronizers:
+  gsync:
+    members: {group: g, count: 2}
+    silence: {after: 1s, then: drop}
+    state: {on: bool, n: int}
+    predicates:
+      all-on:
+        when: all(members, .on)
+        signal: {kind: activate, region: r}
+      steady:
+        when: all(members, .on) and any(members, .n > 100)
+        for: 20ms
+      far:
+        when: all(members, .on) and sum(members, .n) >= 150
+        every: true
+`)
+		w.check = w.judge
+		w.core = synccore.New(w.core.Level(), synccore.Options{Term: 1, OnDemand: true})
+		w.record.on = s%8 == 0
+		w.run()
+		if w.record.on {
+			if again, _ := replay(t, w.record.text); string(again.text) != string(w.record.text) {
+				t.Errorf("the journal of the replay is another one")
+			}
+		}
+		for name, n := range w.ever {
+			ever[name] += n
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d", s+1)
+		}
+	}
+	if len(ever) != 3 {
+		t.Errorf("fired: %v", ever)
+	}
 }
 
 // TestOnDemandSaves counts messages on ten workers that toggle, with a rule that is hardly ever true.
