@@ -179,9 +179,6 @@ func (c *Core) probeNewest(out *Output) {
 		if one && m.newestReading() > need.AfterMono || !one && m.within.Earliest > need.AfterTime || m.index == noIndex || len(m.stash) > 0 || c.asksFor(m) {
 			continue
 		}
-		if a := m.probingOf(); a.probes > 0 && !a.due(c.now, c.plan.Heartbeat()) {
-			continue
-		}
 		c.send(m, m.last, need, out)
 	}
 }
