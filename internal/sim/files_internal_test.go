@@ -113,7 +113,7 @@ func (j *journaled) begin(l *leader) {
 		j.disk.room = j.dice.IntN(100_000)
 	}
 	j.waiting, j.ends, j.bytes, j.ended, j.digest = nil, nil, 0, false, journal.Digest{}
-	opt := synccore.Options{Term: l.term, OnDemand: true}
+	opt := synccore.Options{Term: l.term}
 	if !l.on.shared {
 		opt.Timeline = "true"
 	}
