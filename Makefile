@@ -126,7 +126,7 @@ system: ## the tests that need root, a daemon, gcc or another binary
 
 deep: ## the large counts: tests with the tag nightly, and 20,000 cases a property
 	@echo "== nightly"
-	PEGASUS_WORLDS=20000 $(GO) test -timeout 5h ./internal/synccore
+	PEGASUS_WORLDS=20000 PEGASUS_ONDEMAND=100000 $(GO) test -timeout 5h ./internal/synccore
 	PEGASUS_STEPS=100000 $(GO) test -timeout 1h -run '^TestThresholdForgetsTheOldestSets$$' ./scgs
 	PEGASUS_WORK=20000 $(GO) test -timeout 1h -run '^Test(Worlds|LogSpaces)$$' ./internal/workcore
 	PEGASUS_THREADS=1000 PEGASUS_HOLDS=20 $(GO) test -timeout 1h -run '^Test(Threads|TryHoldTimes)$$' ./internal/sim

@@ -216,11 +216,11 @@ func (d *demand) step(in synccore.Input) {
 		d.t.Fatalf("of a network that loses nothing: %+v %+v", d.out.Resends, d.out.Rejected)
 	}
 	for _, v := range d.out.Verdicts {
-		text := fmt.Sprintf("%s %v fired=%t epoch=%d index=%d", v.Predicate, v.Truth, v.Fired, v.Epoch, v.Index)
+		text := fmt.Appendf(nil, "%s %v fired=%t epoch=%d index=%d", v.Predicate, v.Truth, v.Fired, v.Epoch, v.Index)
 		for _, p := range v.Witness {
-			text += fmt.Sprintf(" %s:%d", p.Name, p.State.Seq)
+			text = fmt.Appendf(text, " %s:%d", p.Name, p.State.Seq)
 		}
-		d.verdicts = append(d.verdicts, dated{v.Predicate, text, v.Fired, d.now})
+		d.verdicts = append(d.verdicts, dated{v.Predicate, string(text), v.Fired, d.now})
 	}
 }
 
