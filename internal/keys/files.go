@@ -120,17 +120,21 @@ func serverConf(dir string, g *group) ([]byte, error) {
 		pairs[file] = pair
 	}
 	operator, accountID := pairs[operatorFile], ids[accountFile]
-	trusted := jwt.NewOperatorClaims(ids[operatorFile])
-	trusted.Name, trusted.SystemAccount = "pegasus", ids[systemFile]
-	trust, err := trusted.Encode(operator)
-	if err != nil {
-		return nil, fmt.Errorf("keys: operator: %w", err)
-	}
-	system := jwt.NewAccountClaims(ids[systemFile])
-	system.Name = "system"
-	systemToken, err := system.Encode(operator)
-	if err != nil {
-		return nil, fmt.Errorf("keys: system account: %w", err)
+	// These two are signed once: a running nats-server refuses another JWT of its operator.
+	if g.Operator == "" {
+		trusted := jwt.NewOperatorClaims(ids[operatorFile])
+		trusted.Name, trusted.SystemAccount = "pegasus", ids[systemFile]
+		system := jwt.NewAccountClaims(ids[systemFile])
+		system.Name = "system"
+		trust, err := trusted.Encode(operator)
+		if err != nil {
+			return nil, fmt.Errorf("keys: operator: %w", err)
+		}
+		token, err := system.Encode(operator)
+		if err != nil {
+			return nil, fmt.Errorf("keys: system account: %w", err)
+		}
+		g.Operator, g.System = trust, token
 	}
 	claims := jwt.NewAccountClaims(accountID)
 	claims.Name = g.Tenant + "-" + g.Group
@@ -170,7 +174,7 @@ func serverConf(dir string, g *group) ([]byte, error) {
 	if g.TLS {
 		certificate = fmt.Sprintf("tls: {cert_file: %q, key_file: %q, timeout: 5}\n", certFile, keyFile)
 	}
-	return fmt.Appendf(nil, confText, certificate, trust, system.Subject, system.Subject, systemToken, accountID, token), nil
+	return fmt.Appendf(nil, confText, certificate, g.Operator, ids[systemFile], ids[systemFile], g.System, accountID, token), nil
 }
 
 // confText is a configuration of nats-server. A client of a secured server sends its JWT in one line, so that is long.

@@ -57,6 +57,9 @@ type group struct {
 	Group  string `json:"group"`         // of all users
 	TLS    bool   `json:"tls,omitempty"` // the server has a certificate
 	Users  []User `json:"users"`         // by name
+
+	Operator string `json:"operator"` // its JWT, which is no secret
+	System   string `json:"system"`   // the JWT of the account of the server itself
 }
 
 // Config is what a directory is made for.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gopegasus/pegasus/internal/keys"
 	"github.com/gopegasus/pegasus/internal/roles"
+	"github.com/gopegasus/pegasus/internal/testwait"
 )
 
 const patience = 20 * time.Second
@@ -293,6 +294,8 @@ func TestNATSServerReloads(t *testing.T) {
 	first, second := connect(t, s, add(t, dir, roles.User{Role: roles.Member, Name: "w1"}, 0), "w1"), connect(t, s, add(t, dir, roles.User{Role: roles.Member, Name: "w2"}, 0), "w2")
 	check(t, s.Reload())
 	check(t, errors.Join(first.Flush(), second.Flush()))
+	issued := time.Now().Unix() // A JWT has the second of its issue.
+	testwait.Until(t, "the next second", func() bool { return time.Now().Unix() > issued })
 	check(t, keys.Revoke(dir, "w1", time.Now()))
 	check(t, s.Reload())
 	first.ends(t)
