@@ -147,7 +147,14 @@ func (m *Machine) candidates(k *client, name string) (list []Peer) {
 
 // dispatchAll sends what waits.
 func (m *Machine) dispatchAll() {
-	for _, name := range slices.Sorted(maps.Keys(m.clients)) {
+	var names []string
+	for name, k := range m.clients {
+		if len(k.waiting) > 0 {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
 		m.dispatch(m.clients[name], name)
 	}
 }

@@ -163,7 +163,7 @@ func (m *Machine) moreStages(it *item, in *Message) {
 
 // startRuns runs the calls that wait, as far as slots are free.
 func (m *Machine) startRuns() {
-	for _, name := range slices.Sorted(maps.Keys(m.servers)) {
+	for _, name := range m.served {
 		s := m.servers[name]
 		for len(s.queue) > 0 && s.running < m.opt.Slots {
 			it := m.pickNext(s)
