@@ -152,6 +152,17 @@ func TestBounds(t *testing.T) {
 	if calls, _ := a.m.Held(); calls != callcore.MaxHeld {
 		t.Errorf("the server holds %d calls", calls)
 	}
+	if want := []callcore.Figures{{Name: "f", Waiting: callcore.MaxHeld - 1, Running: 1}}; !slices.Equal(a.m.Figures(), want) {
+		t.Errorf("%+v at the server, want %+v", a.m.Figures(), want)
+	}
+	open, refused := 0, 0
+	for _, caller := range callers {
+		f := caller.m.Figures()[0]
+		open, refused = open+f.Open, refused+int(f.Full) //nolint:gosec // It is small.
+	}
+	if open != callcore.MaxHeld || refused != full() {
+		t.Errorf("%d calls are open, and servers have refused %d", open, refused)
+	}
 	b := w.add("b", 1, "f")
 	w.roster()
 	w.until("the other server", func() bool { calls, _ := b.m.Held(); more := callers[5].m.HasRoom("f"); return calls > 0 || more })
@@ -248,6 +259,9 @@ func TestStale(t *testing.T) {
 		b.runs[i].at = w.now
 	}
 	w.until("the answer", func() bool { return c.ended != nil })
+	if want := []callcore.Figures{{Name: "f", Lost: 1}}; !slices.Equal(a.m.Figures(), want) {
+		t.Errorf("%+v, want %+v", a.m.Figures(), want)
+	}
 	if c.ended.Tries != 2 || c.ended.Fault != callcore.None {
 		t.Errorf("%+v", c.ended)
 	}
