@@ -124,10 +124,18 @@ func (o *options) compare(ctx context.Context) (object any, text string, err err
 		seconds[c.name], result = r.Seconds, r.Result
 		fmt.Fprintf(&lines, "%-6s %6.2f s, %.2f of what is possible  %s\n", c.name, r.Seconds, r.Efficiency, c.section)
 	}
-	ratio := seconds["sync"] / seconds["demand"]
-	if ratio < leastRatio {
-		return nil, "", fmt.Errorf("configuration demand: it takes %.2f s and sync %.2f s, but it has to be %d times as fast: run more parts, or look at what else the machine does", seconds["demand"], seconds["sync"], leastRatio)
+	ratio, err := judge(seconds["sync"], seconds["demand"])
+	if err != nil {
+		return nil, "", err
 	}
 	fmt.Fprintf(&lines, "ok: the results are equal; demand is %.2f times as fast as sync\n", ratio)
 	return map[string]any{"name": "assembly", "seconds": seconds, "ratio": ratio, "parts": o.parts, "result": result}, lines.String(), nil
+}
+
+// judge returns how many times as fast the configuration demand is as sync.
+func judge(sync, demand float64) (ratio float64, err error) {
+	if ratio = sync / demand; ratio < leastRatio {
+		return 0, fmt.Errorf("configuration demand: it takes %.2f s and sync %.2f s, but it has to be %d times as fast: run more parts, or look at what else the machine does", demand, sync, leastRatio)
+	}
+	return ratio, nil
 }

@@ -24,12 +24,21 @@ func TestAssembly(t *testing.T) {
 		{"-parts", "0", "assembly: -parts, -pause: give 1 to 1000000 parts, and a time above 0\n"},
 		{"-config", "best", "assembly: -config best: use sync, async or demand\n"},
 		{"-processes", "4", "assembly: -processes 4: the configuration names the members w1 to w5: run at least 5 processes\n"},
-		// One part is never in two stages at a time.
-		{"-parts", "1", ""},
 	} {
 		out, err := testprogram.Command(t, c.flag, c.value).CombinedOutput()
-		if err == nil || c.want != "" && string(out) != c.want {
+		if err == nil || string(out) != c.want {
 			t.Errorf("%s %s: %v: %s; want %s", c.flag, c.value, err, out, c.want)
 		}
+	}
+}
+
+// TestJudge: a configuration that is not fast enough is a fault.
+func TestJudge(t *testing.T) {
+	if ratio, err := judge(8, 4); ratio != 2 || err != nil {
+		t.Error(ratio, err)
+	}
+	const want = "configuration demand: it takes 4.00 s and sync 7.90 s, but it has to be 2 times as fast: run more parts, or look at what else the machine does"
+	if _, err := judge(7.9, 4); err == nil || err.Error() != want {
+		t.Error(err)
 	}
 }

@@ -131,29 +131,22 @@ func collect(ctx context.Context, c *crew.Crew) (map[int][]byte, error) {
 	return rows, nil
 }
 
-// report gets the rows and compares each of them with the row that this process computes.
+// report gets the rows, and compares them with those that this process computes.
 func (o *options) report(c *crew.Crew, get func() (map[int][]byte, error)) (*crew.Report, error) {
 	rows, err := get()
 	if err != nil {
 		return nil, err
 	}
-	took := c.Elapsed()
-	if len(rows) != o.size {
-		return nil, fmt.Errorf("%d rows of %d", len(rows), o.size)
-	}
-	hash, begun := sha256.New(), time.Now()
-	for y := range o.size {
-		right, _ := o.image.row(y)
-		if !bytes.Equal(rows[y], right) {
-			return nil, fmt.Errorf("row %d is wrong", y)
-		}
-		_, _ = hash.Write(right) // It does not fail.
+	took, begun := c.Elapsed(), time.Now()
+	result, err := o.image.check(rows)
+	if err != nil {
+		return nil, err
 	}
 	bound := time.Since(begun) / time.Duration(min(c.Processes, runtime.NumCPU()))
 	if !o.compute {
 		bound = o.bound(c.Processes)
 	}
-	return &crew.Report{Took: took, Bound: bound, Result: hex.EncodeToString(hash.Sum(nil)), Text: fmt.Sprintf("%s: %d rows, each of them right", o.way, o.size)}, nil
+	return &crew.Report{Took: took, Bound: bound, Result: result, Text: fmt.Sprintf("%s: %d rows, each of them right", o.way, o.size)}, nil
 }
 
 // row is the function that members serve: it computes a row. Without -compute it takes as long as on a machine of its member's speed.
@@ -199,6 +192,22 @@ func (m image) row(y int) (pixels []byte, cost int) {
 		pixels[x], cost = byte(n), cost+n
 	}
 	return pixels, cost
+}
+
+// check computes all rows, and returns their digest if the given ones are the same.
+func (m image) check(rows map[int][]byte) (digest string, err error) {
+	if len(rows) != m.size {
+		return "", fmt.Errorf("image: it has %d rows instead of %d", len(rows), m.size)
+	}
+	hash := sha256.New()
+	for y := range m.size {
+		right, _ := m.row(y)
+		if !bytes.Equal(rows[y], right) {
+			return "", fmt.Errorf("image: row %d differs from the one that this process computes", y)
+		}
+		_, _ = hash.Write(right) // It does not fail.
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
 func iterations(cr, ci float64) int {

@@ -67,13 +67,38 @@ func TestImage(t *testing.T) {
 	}
 }
 
+// TestCheck: a row that is wrong, missing or out of the image is found.
+func TestCheck(t *testing.T) {
+	m := image{20}
+	rows := map[int][]byte{}
+	for y := range m.size {
+		rows[y], _ = m.row(y)
+	}
+	digest, err := m.check(rows)
+	if other, _ := (image{21}).check(nil); err != nil || digest == "" || other != "" {
+		t.Error(digest, other, err)
+	}
+	rows[7] = rows[8]
+	if _, err := m.check(rows); err == nil || err.Error() != "image: row 7 differs from the one that this process computes" {
+		t.Error(err)
+	}
+	delete(rows, 7)
+	if _, err := m.check(rows); err == nil || err.Error() != "image: it has 19 rows instead of 20" {
+		t.Error(err)
+	}
+	o := options{size: 20, image: m}
+	if _, err := o.row(t.Context(), 20); err == nil || err.Error() != "row 20: the image has the rows 0 to 19" {
+		t.Error(err)
+	}
+}
+
 // TestFaults: the program refuses flags that make no sense.
 func TestFaults(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		want string
 	}{
-		{[]string{"-way", "best"}, "mandelbrot: -way best: use one of sync, equal, equal3, ratio, async, demand, marks, ss, css, gss, tss, fac2, static, chain, ring, tree\n"},
+		{[]string{"-way", "best"}, "mandelbrot: -way best: use one of sync, equal, equal3, ratio, async, demand, marks, ss, css, gss, tss, fac2, quarter, chain, ring, tree\n"},
 		{[]string{"-speeds", "1,0"}, "mandelbrot: -speeds: \"0\" is no time from 0.01 to 10000\n"},
 		{[]string{"-size", "0"}, "mandelbrot: -size, -alone: give 1 to 10000 rows, and a time above 0\n"},
 		{[]string{"-kill", "1"}, "mandelbrot: -kill, -store: the work of this example is calls, which are no tasks: leave both out\n"},

@@ -40,7 +40,7 @@ func (o *options) ways() []way {
 		tasks("gss", "kind: chunk, cut: gss", ""),
 		tasks("tss", "kind: chunk, cut: tss", ""),
 		tasks("fac2", "kind: chunk, cut: fac2", ""),
-		tasks("static", fmt.Sprintf("kind: chunk, cut: css(%d)", (o.size+3)/4), ""),
+		tasks("quarter", fmt.Sprintf("kind: chunk, cut: css(%d)", (o.size+3)/4), ""),
 		tasks("chain", `kind: links, links: "`+link("w1", "w2")+", "+link("w2", "w3")+", "+link("w3", "w4")+`"`, "0.50"),
 		tasks("ring", `kind: links, links: "`+link("w1", "w2")+", "+link("w2", "w3")+", "+link("w3", "w4")+", "+link("w4", "w1")+`"`, "0.76"),
 		tasks("tree", `kind: tree, speeds: "w1: 24, w2: 51, w3: 58, w4: 100"`, ""),
