@@ -178,6 +178,33 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// TestChainFindsServers: a server that has not heard of all servers of the next function asks for them.
+func TestChainFindsServers(t *testing.T) {
+	w := newWorld(t, 9, callcore.Rule{Retry: 1})
+	caller, a := w.add("x", 1), w.add("a", 1, "f")
+	w.add("b", 1, "g")
+	c := w.add("c", 1, "g")
+	w.roster()
+	w.mail = slices.DeleteFunc(w.mail, func(l letter) bool {
+		m, err := callcore.Read(l.data)
+		return err == nil && m.Kind == callcore.Serves && m.From == c.peer && m.To == a.peer
+	})
+	w.until("the roster is known", func() bool { return len(w.mail) == 0 })
+	for i := range 20 {
+		caller.call(strconv.Itoa(i), "f", "g")
+	}
+	w.until("results", w.over)
+	sent := map[string]int{}
+	for _, m := range w.sent {
+		if m.Kind == callcore.Ask && m.From == a.peer && m.Stage == 1 {
+			sent[m.To.Name]++
+		}
+	}
+	if sent["b"] == 0 || sent["c"] == 0 {
+		t.Errorf("%v", sent)
+	}
+}
+
 // TestChainFaults: what cannot be added to a chain is refused.
 func TestChainFaults(t *testing.T) {
 	w := newWorld(t, 5, callcore.Rule{Retry: 2})

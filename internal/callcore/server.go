@@ -280,6 +280,9 @@ func (m *Machine) forward(it *item) {
 	name := it.stages[it.key.stage+1].Name
 	k := m.client(name)
 	it.to, it.got, it.pause = Peer{}, false, sendAgain/2
+	if m.asks() {
+		m.seek()
+	}
 	if p, ok := k.choose(m.candidates(k, name), false); ok {
 		it.to = p
 		m.repeatItem(it)
