@@ -15,7 +15,6 @@ import (
 	"github.com/gopegasus/pegasus/internal/config"
 	"github.com/gopegasus/pegasus/internal/link"
 	"github.com/gopegasus/pegasus/internal/workcore"
-	"github.com/gopegasus/pegasus/internal/workreport"
 	"github.com/gopegasus/pegasus/predicates"
 )
 
@@ -580,17 +579,6 @@ func (s *Space) withdrawCalls() {
 func (s *Space) servesCalls() bool {
 	held, _ := s.calls.machine.Held()
 	return held > 0
-}
-
-// reportCalls tells how the calls of each function stand: the first functions, by name. The lock is held.
-func (s *Space) reportCalls() []workreport.Calls {
-	list := []workreport.Calls{}
-	for _, f := range s.calls.machine.Figures() {
-		if len(list) < workreport.MaxCalls {
-			list = append(list, workreport.Calls(f))
-		}
-	}
-	return list
 }
 
 // callRule is what the configuration says about the calls of a function.

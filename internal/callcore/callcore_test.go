@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/internal/callcore"
+	"github.com/gopegasus/pegasus/internal/workreport"
 )
 
 // TestRatio is the case cord-ratio: 1:2:3 gives 2, 4 and 6 of 12 calls, and each period is smooth.
@@ -152,12 +153,12 @@ func TestBounds(t *testing.T) {
 	if calls, _ := a.m.Held(); calls != callcore.MaxHeld {
 		t.Errorf("the server holds %d calls", calls)
 	}
-	if want := []callcore.Figures{{Name: "f", Waiting: callcore.MaxHeld - 1, Running: 1}}; !slices.Equal(a.m.Figures(), want) {
-		t.Errorf("%+v at the server, want %+v", a.m.Figures(), want)
+	if want := []workreport.Calls{{Name: "f", Waiting: callcore.MaxHeld - 1, Running: 1}}; !slices.Equal(a.m.Report(), want) {
+		t.Errorf("%+v at the server, want %+v", a.m.Report(), want)
 	}
 	open, refused := 0, 0
 	for _, caller := range callers {
-		f := caller.m.Figures()[0]
+		f := caller.m.Report()[0]
 		open, refused = open+f.Open, refused+int(f.Full) //nolint:gosec // It is small.
 	}
 	if open != callcore.MaxHeld || refused != full() {
@@ -286,8 +287,8 @@ func TestStale(t *testing.T) {
 		b.runs[i].at = w.now
 	}
 	w.until("the answer", func() bool { return c.ended != nil })
-	if want := []callcore.Figures{{Name: "f", Lost: 1}}; !slices.Equal(a.m.Figures(), want) {
-		t.Errorf("%+v, want %+v", a.m.Figures(), want)
+	if want := []workreport.Calls{{Name: "f", Lost: 1}}; !slices.Equal(a.m.Report(), want) {
+		t.Errorf("%+v, want %+v", a.m.Report(), want)
 	}
 	if c.ended.Tries != 2 || c.ended.Fault != callcore.None {
 		t.Errorf("%+v", c.ended)
