@@ -11,7 +11,7 @@ func TestMain(m *testing.M) { testprogram.Main(m, main) }
 
 // TestMandelbrot: each way has all rows, the same image, and an efficiency that is possible. A process that is killed loses no row.
 func TestMandelbrot(t *testing.T) {
-	out, err := testprogram.Command(t, "-table", "-size", "60", "-alone", "2s", "-json").CombinedOutput()
+	out, err := testprogram.Command(t, "-table", "-size", "60", "-alone", "4s", "-json").CombinedOutput()
 	var got struct {
 		Result string
 		Ways   []struct {
