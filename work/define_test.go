@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -14,11 +15,11 @@ import (
 func TestDefine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(config.DefaultWork())
-		var order []int
+		var served atomic.Int32
 		type part struct{ Sum int }
-		a := g.space(t, "a", Func("square", func(_ context.Context, i int) (int, error) { order = append(order, i); return i * i, nil }),
+		a := g.space(t, "a", Func("square", func(_ context.Context, i int) (int, error) { served.Add(1); return i * i, nil }),
 			Object("part", func(_ context.Context, sum int) (*part, error) { return &part{sum}, nil }),
-			On("part", "add", func(_ context.Context, p *part, n int) error { p.Sum += n; order = append(order, p.Sum); return nil }))
+			On("part", "add", func(_ context.Context, p *part, n int) error { p.Sum += n; served.Add(1); return nil }))
 		ctx := t.Context()
 		define := func(d *Definition, err error) *Definition {
 			t.Helper()
@@ -58,8 +59,8 @@ func TestDefine(t *testing.T) {
 		if want := `work: definition of "square": it is ready already: define another one`; second.Ready(ctx).Error() != want {
 			t.Error(second.Ready(ctx))
 		}
-		if err := a.Wait(ctx); err != nil || len(order) != 3 {
-			t.Fatalf("%v, %v", order, err)
+		if err := a.Wait(ctx); err != nil || served.Load() != 3 {
+			t.Fatalf("%d served, %v", served.Load(), err)
 		}
 		for want, err := range map[string]error{
 			`work: this member has declared no function "cube": it has ["add" "part" "square"]: declare it in Open`: of(a.Define("cube", 1)),

@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,6 +45,29 @@ func TestReport(t *testing.T) {
 		}
 		if len(r.Holders) != 1 || r.Holders[0].Member != "a" || r.Holders[0].Tasks != r.Slots {
 			t.Errorf("%+v", r.Holders)
+		}
+	})
+}
+
+// TestReportCalls: a member tells of the functions that it serves and has called.
+func TestReportCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		section := config.DefaultWork()
+		section.Slots = 1
+		g := newGroup(section)
+		a, l := g.spaceOf(t, "a", 1, Server("block", func(ctx context.Context, _ int) (int, error) { <-ctx.Done(); return 0, ctx.Err() }))
+		for i := range 3 {
+			Client[int, int](a, "block").Go(t.Context(), i)
+		}
+		Client[int, int](a, "none").Go(t.Context(), 0)
+		l.inboxes["asked"] <- [2]string{}
+		synctest.Wait()
+		var r workreport.Report
+		if err := json.Unmarshal([]byte(g.reports[0]), &r); err != nil {
+			t.Fatal(err)
+		}
+		if want := []workreport.Calls{{Name: "block", Open: 3, Waiting: 2, Running: 1}, {Name: "none", Open: 1}}; !slices.Equal(r.Calls, want) {
+			t.Errorf("%+v, want %+v", r.Calls, want)
 		}
 	})
 }

@@ -164,7 +164,7 @@ func (s *Space) asked(string, []byte) {
 	}
 	s.reported = now
 	r := s.machine.Report(now)
-	r.Loops = s.reportLoops(now)
+	r.Loops, r.Calls = s.reportLoops(now), s.calls.machine.Report()
 	if s.logs != nil {
 		s.logs.report(r.Log)
 	}

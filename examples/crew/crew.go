@@ -43,8 +43,14 @@ type Program struct {
 // Job is what an example does. A process may be killed at any time, and the example started again: so its tasks have IDs.
 type Job struct {
 	Put  func(ctx context.Context, s *work.Space) error      // puts the work; nil: Read does, in the first process
-	Part func(s *work.Space) float64                         // which part of it is recorded, where it was put: from 0 to 1
+	Part func(s *work.Space) float64                         // which part of it is recorded, where it was put: from 0 to 1; nil: the work is calls, which no store keeps
 	Read func(ctx context.Context, c *Crew) (*Report, error) // reads what it has come to, in the first process
+
+	Section string // instead of that of the program; empty: that one
+	Least   int    // processes that the section needs, by their names; fewer are refused
+	// Compare runs instead of all the above, without other processes, unless it is nil. It returns what is printed: an object for
+	// -json, and a text.
+	Compare func(ctx context.Context) (object any, text string, err error)
 }
 
 // Report is what the work has come to.
@@ -121,6 +127,9 @@ func run(p *Program, f *flags) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	job, err := p.Job(f.seed)
+	if err == nil && job.Section != "" {
+		p.Section = job.Section
+	}
 	switch {
 	case err != nil:
 		return err
@@ -132,6 +141,8 @@ func run(p *Program, f *flags) error {
 		return fmt.Errorf("-store %s: use memory or jetstream", f.store)
 	case f.store == "memory" && (f.dir != "" || f.killServer || f.killCreator):
 		return errors.New("-dir, -kill-server and -kill-creator need -store jetstream: with memory the tasks die with the process that has put them")
+	case job.Part == nil && (f.kill > 0 || f.store != "memory"):
+		return errors.New("-kill, -store: the work of this example is calls, which are no tasks: leave both out")
 	case job.Put == nil && (f.dir != "" || f.killCreator):
 		return errors.New("-dir and -kill-creator: this example does not begin again: its first process puts the work while it runs")
 	case f.killCreator && (f.processes < 2 || f.kill > 0):
@@ -142,6 +153,12 @@ func run(p *Program, f *flags) error {
 	}
 	if flag.NArg() > 0 {
 		return fmt.Errorf("%q: it takes no arguments", flag.Args())
+	}
+	if f.processes < job.Least {
+		return fmt.Errorf("-processes %d: the configuration names the members %s to %s: run at least %d processes", f.processes, Process(0), Process(job.Least-1), job.Least)
+	}
+	if job.Compare != nil {
+		return compare(ctx, f, job)
 	}
 	return lead(ctx, p, f, job)
 }
@@ -499,6 +516,9 @@ func (c *Crew) progress(part float64) {
 // sendLooks is after how many looks all has come that a stopped process had sent. It is no time: where the
 // machine is busy, this process may stand still as well.
 const sendLooks = 40
+
+// Elapsed is how long ago the work began.
+func (c *Crew) Elapsed() time.Duration { return time.Since(c.begun) }
 
 // inVain reports whether processes were killed, none has a task any more, and nothing is done again.
 func (c *Crew) inVain() bool {

@@ -22,7 +22,7 @@ import (
 // paid back by splitting and deleting: at first the limit on all lines was 59,000, and one package
 // had more than 5,000 lines.
 var limits = map[string]int{
-	"lines of code":                               102_744, // 14,700 of them are work distribution, 2,100 credentials and keys, 960 the page; 1823 more: withdrawals, redacted values, orders to objects; 36 more: objects that wait for absent members; 291 more: recorded runs in the page; 271 more: run --ui; programs and balance in the page; 2612 more: calls, figures of loops; 1437 more: data of tasks; 70 more: definitions; 76 more: the proof of a decision in the page; 36 more: work in the page
+	"lines of code":                               103_281, // 14,700 of them are work distribution, 2,100 credentials and keys, 960 the page; 1823 more: withdrawals, redacted values, orders to objects; 36 more: objects that wait for absent members; 291 more: recorded runs in the page; 271 more: run --ui; programs and balance in the page; 2612 more: calls, figures of loops; 1437 more: data of tasks; 70 more: definitions; 76 more: the proof of a decision in the page; 36 more: work in the page; 537 more: mandelbrot, assembly
 	"lines of code of the largest package":        6_512,   // 36 more: withdrawals, redacted values, orders to objects
 	"lines of scgs":                               6_992,   // 40 more: withdrawals, redacted values, orders to objects
 	"lines of internal/synccore":                  7_858,   // 17 more: why of the groups of a predicate; 43 more: withdrawals, redacted values, orders to objects

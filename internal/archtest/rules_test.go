@@ -57,7 +57,7 @@ var Imports = map[string][]string{
 	"internal/loopcore":    {"internal/workcore", "balance/span", "clocksync"},
 	"internal/workreport":  {},
 	"internal/worklog":     {},
-	"internal/callcore":    {"clocksync"},
+	"internal/callcore":    {"internal/workreport", "clocksync"},
 	"internal/datacore":    {"clocksync"},
 	"internal/pieces":      {"clocksync"},
 	"internal/roles":       {"internal/wire"},

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/internal/callcore"
+	"github.com/gopegasus/pegasus/internal/workreport"
 )
 
 // TestRatio is the case cord-ratio: 1:2:3 gives 2, 4 and 6 of 12 calls, and each period is smooth.
@@ -152,6 +153,17 @@ func TestBounds(t *testing.T) {
 	if calls, _ := a.m.Held(); calls != callcore.MaxHeld {
 		t.Errorf("the server holds %d calls", calls)
 	}
+	if want := []workreport.Calls{{Name: "f", Waiting: callcore.MaxHeld - 1, Running: 1}}; !slices.Equal(a.m.Report(), want) {
+		t.Errorf("%+v at the server, want %+v", a.m.Report(), want)
+	}
+	open, refused := 0, 0
+	for _, caller := range callers {
+		f := caller.m.Report()[0]
+		open, refused = open+f.Open, refused+int(f.Full) //nolint:gosec // It is small.
+	}
+	if open != callcore.MaxHeld || refused != full() {
+		t.Errorf("%d calls are open, and servers have refused %d", open, refused)
+	}
 	b := w.add("b", 1, "f")
 	w.roster()
 	w.until("the other server", func() bool { calls, _ := b.m.Held(); more := callers[5].m.HasRoom("f"); return calls > 0 || more })
@@ -164,6 +176,33 @@ func TestBounds(t *testing.T) {
 	}
 	if calls, _ := b.m.Held(); calls == 0 || full() != before {
 		t.Errorf("the other server holds %d calls, and %d more were refused", calls, full()-before)
+	}
+}
+
+// TestChainFindsServers: a server that has not heard of all servers of the next function asks for them.
+func TestChainFindsServers(t *testing.T) {
+	w := newWorld(t, 9, callcore.Rule{Retry: 1})
+	caller, a := w.add("x", 1), w.add("a", 1, "f")
+	w.add("b", 1, "g")
+	c := w.add("c", 1, "g")
+	w.roster()
+	w.mail = slices.DeleteFunc(w.mail, func(l letter) bool {
+		m, err := callcore.Read(l.data)
+		return err == nil && m.Kind == callcore.Serves && m.From == c.peer && m.To == a.peer
+	})
+	w.until("the roster is known", func() bool { return len(w.mail) == 0 })
+	for i := range 20 {
+		caller.call(strconv.Itoa(i), "f", "g")
+	}
+	w.until("results", w.over)
+	sent := map[string]int{}
+	for _, m := range w.sent {
+		if m.Kind == callcore.Ask && m.From == a.peer && m.Stage == 1 {
+			sent[m.To.Name]++
+		}
+	}
+	if sent["b"] == 0 || sent["c"] == 0 {
+		t.Errorf("%v", sent)
 	}
 }
 
@@ -248,6 +287,9 @@ func TestStale(t *testing.T) {
 		b.runs[i].at = w.now
 	}
 	w.until("the answer", func() bool { return c.ended != nil })
+	if want := []workreport.Calls{{Name: "f", Lost: 1}}; !slices.Equal(a.m.Report(), want) {
+		t.Errorf("%+v, want %+v", a.m.Report(), want)
+	}
 	if c.ended.Tries != 2 || c.ended.Fault != callcore.None {
 		t.Errorf("%+v", c.ended)
 	}

@@ -37,6 +37,8 @@ type client struct {
 	at      map[Peer]int // calls that this member has sent there
 	credit  map[string]int
 	turn    string // the server that was chosen last
+	lost    uint64 // times that a server was lost with a call
+	full    uint64 // times that a server refused a call
 }
 
 // Faults of the methods of a [Machine].
@@ -147,7 +149,14 @@ func (m *Machine) candidates(k *client, name string) (list []Peer) {
 
 // dispatchAll sends what waits.
 func (m *Machine) dispatchAll() {
-	for _, name := range slices.Sorted(maps.Keys(m.clients)) {
+	var names []string
+	for name, k := range m.clients {
+		if len(k.waiting) > 0 {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
 		m.dispatch(m.clients[name], name)
 	}
 }
@@ -325,6 +334,7 @@ func (m *Machine) restart(c *call, counted bool) {
 	k := m.client(c.stages[c.base].Name)
 	if counted {
 		c.last = c.at.Name
+		k.lost++
 		if c.lost++; c.lost >= max(k.rule.Retry, 1) {
 			m.end(c, Outcome{Fault: Lost, Server: c.last})
 			return
@@ -378,7 +388,9 @@ func (m *Machine) takeFull(in *Message) {
 		c.full = map[Peer]bool{}
 	}
 	c.full[in.From], c.last, c.at = true, in.From.Name, Peer{}
-	m.wait(m.client(c.stages[c.base].Name), c)
+	k := m.client(c.stages[c.base].Name)
+	k.full++
+	m.wait(k, c)
 }
 
 // takeAnswer takes an answer once. Whoever sends it again is told that it is done.

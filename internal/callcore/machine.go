@@ -1,6 +1,7 @@
 package callcore
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -124,6 +125,7 @@ type Machine struct {
 
 	// As a server:
 	servers map[string]*server
+	served  []string // their names, sorted
 	items   map[itemKey]*item
 	runs    map[uint64]*item
 	bytes   int
@@ -149,6 +151,7 @@ func New(o Options) *Machine {
 	for _, name := range o.Served {
 		m.servers[name] = &server{rule: o.Rule(name), dir: 1}
 	}
+	m.served = slices.Sorted(maps.Keys(m.servers))
 	return m
 }
 

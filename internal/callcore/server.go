@@ -163,7 +163,7 @@ func (m *Machine) moreStages(it *item, in *Message) {
 
 // startRuns runs the calls that wait, as far as slots are free.
 func (m *Machine) startRuns() {
-	for _, name := range slices.Sorted(maps.Keys(m.servers)) {
+	for _, name := range m.served {
 		s := m.servers[name]
 		for len(s.queue) > 0 && s.running < m.opt.Slots {
 			it := m.pickNext(s)
@@ -280,6 +280,9 @@ func (m *Machine) forward(it *item) {
 	name := it.stages[it.key.stage+1].Name
 	k := m.client(name)
 	it.to, it.got, it.pause = Peer{}, false, sendAgain/2
+	if m.asks() {
+		m.seek()
+	}
 	if p, ok := k.choose(m.candidates(k, name), false); ok {
 		it.to = p
 		m.repeatItem(it)

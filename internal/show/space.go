@@ -49,6 +49,7 @@ func SpaceText(s *Space) string {
 			writeLine(&b, "%s: and messages to %s more wait for such members", m.Member, Count(m.WaitingMore, "object"))
 		}
 		writeLoops(&b, m)
+		writeCalls(&b, m)
 		if m.Mail.Undirected > m.Mail.Directed+m.Mail.Local {
 			writeLine(&b, "%s: asked all members %s which of them has an object, more often than it sent messages: create objects before others send to them", m.Member, Count(int(min(m.Mail.Undirected, 1<<31)), "time")) //nolint:gosec // It is bounded.
 		}
@@ -83,6 +84,24 @@ func writeLoops(b *strings.Builder, m *workreport.Report) {
 			}
 			writeLine(b, "%s: gave its rows of loop %s back %s, within %v%s", m.Member, name, Count(l.Withdrawals, "time"), time.Duration(min(l.Withdrawing, 1e9)*float64(time.Second)).Round(time.Millisecond), used)
 		}
+	}
+}
+
+// writeCalls says how the calls of a member stand, as its caller and as its server. A function without calls is left out.
+func writeCalls(b *strings.Builder, m *workreport.Report) {
+	for i := range m.Calls {
+		c := &m.Calls[i]
+		if c.Open == 0 && c.Waiting == 0 && c.Running == 0 && c.Lost == 0 && c.Full == 0 {
+			continue
+		}
+		text := fmt.Sprintf("%s open, %d waiting and %d running there", Count(c.Open, "call"), c.Waiting, c.Running)
+		if c.Lost > 0 {
+			text += fmt.Sprintf("; servers were lost with its calls %s", Count(int(min(c.Lost, 1<<31)), "time")) //nolint:gosec // It is bounded.
+		}
+		if c.Full > 0 {
+			text += fmt.Sprintf("; servers refused its calls %s", Count(int(min(c.Full, 1<<31)), "time")) //nolint:gosec // It is bounded.
+		}
+		writeLine(b, "%s: function %s: %s", m.Member, Printable(c.Name), text)
 	}
 }
 

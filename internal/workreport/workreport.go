@@ -29,10 +29,28 @@ type Report struct {
 
 	Withdrawal *Withdrawal `json:"withdrawal"` // null: it takes work
 	Loops      []Loop      `json:"loops"`      // that it takes part in, by name; the first ones if there are many
+	Calls      []Calls     `json:"calls"`      // of functions that it serves or has called, by name; the first ones if there are many
 
 	// Waiting are objects of its account whose messages wait, since none of the members that they are bound to is in the group.
 	Waiting     []Bound `json:"waiting"`      // by name, 16 at most
 	WaitingMore int     `json:"waiting_more"` // others
+}
+
+// Calls are how the calls of one function stand at a member.
+type Calls struct {
+	Name    string `json:"name"`    // of the function
+	Open    int    `json:"open"`    // calls of the member without an outcome
+	Waiting int    `json:"waiting"` // calls that wait at the member for a slot
+	Running int    `json:"running"` // calls that run at the member
+	Lost    uint64 `json:"lost"`    // times that a server was lost with a call of the member
+	Full    uint64 `json:"full"`    // times that a server refused a call of the member
+}
+
+// MaxCalls bounds the functions of a report.
+const MaxCalls = 32
+
+func (c *Calls) plausible() bool {
+	return len(c.Name) <= maxName && min(c.Open, c.Waiting, c.Running) >= 0
 }
 
 // Bound is an object that is bound to members.
@@ -138,7 +156,8 @@ func (r *Report) Plausible(member string) bool {
 		return false
 	}
 	if len(r.Waiting) > MaxStaying || r.WaitingMore < 0 || slices.ContainsFunc(r.Waiting, func(b Bound) bool { return !b.plausible() }) ||
-		len(r.Loops) > MaxLoops || slices.ContainsFunc(r.Loops, func(l Loop) bool { return !l.plausible() }) {
+		len(r.Loops) > MaxLoops || slices.ContainsFunc(r.Loops, func(l Loop) bool { return !l.plausible() }) ||
+		len(r.Calls) > MaxCalls || slices.ContainsFunc(r.Calls, func(c Calls) bool { return !c.plausible() }) {
 		return false
 	}
 	return r.Withdrawal.plausible() && r.Member == member && r.Phase > 0 && r.Slots > 0 && least >= 0 && r.Blocked <= r.Open && len(r.Holders) <= MaxHolders

@@ -10,7 +10,7 @@ import (
 // TestPlausible: what no member says of itself is not shown.
 func TestPlausible(t *testing.T) {
 	good := func() *workreport.Report {
-		return &workreport.Report{Member: "w", Phase: 1, Slots: 2, Open: 3, Blocked: 1, Running: 2, Holders: []workreport.Holding{{Member: "x", Tasks: 1, Runs: 1}}, Log: &workreport.LogReport{Stream: "s"}, Loops: []workreport.Loop{{Name: "l", Speeds: []workreport.Speed{{Member: "w", Rows: 1}}, Used: new(float64)}}}
+		return &workreport.Report{Member: "w", Phase: 1, Slots: 2, Open: 3, Blocked: 1, Running: 2, Holders: []workreport.Holding{{Member: "x", Tasks: 1, Runs: 1}}, Log: &workreport.LogReport{Stream: "s"}, Loops: []workreport.Loop{{Name: "l", Speeds: []workreport.Speed{{Member: "w", Rows: 1}}, Used: new(float64)}}, Calls: []workreport.Calls{{Name: "f", Open: 1, Waiting: 2, Running: 1}}}
 	}
 	if !good().Plausible("w") {
 		t.Error("a good report is refused")
@@ -29,6 +29,9 @@ func TestPlausible(t *testing.T) {
 		"a negative row":        func(r *workreport.Report) { r.Loops[0].Moved = -1 },
 		"a negative part":       func(r *workreport.Report) { *r.Loops[0].Used = -1 },
 		"a negative yield":      func(r *workreport.Report) { r.Loops[0].Overall = -1 },
+		"too many functions":    func(r *workreport.Report) { r.Calls = make([]workreport.Calls, workreport.MaxCalls+1) },
+		"a long function":       func(r *workreport.Report) { r.Calls[0].Name = strings.Repeat("f", 1025) },
+		"negative calls":        func(r *workreport.Report) { r.Calls[0].Waiting = -1 },
 		"a long stream":         func(r *workreport.Report) { r.Log.Stream = strings.Repeat("s", workreport.MaxStream+1) },
 		"negative appends":      func(r *workreport.Report) { r.Log.Unwritten = -1 },
 		"too many accounts":     func(r *workreport.Report) { r.Log.Accounts = make([]string, workreport.MaxHolders+1) },
