@@ -225,7 +225,7 @@ func (m *Member) notPermitted(refused error) error {
 
 // notPermitted says that no synchronizer can answer, since the server refuses a subject to these credentials.
 func notPermitted(server *connect.Server, subjects *wire.Subjects, refused error, what, name string) error {
-	remedy := fmt.Sprintf("give the credentials of %s %q", what, name)
+	remedy := fmt.Sprintf("give the credentials of %s %q of this group", what, name)
 	if who := server.Identity(); who != "" {
 		remedy += ", and not " + who
 	}

@@ -208,7 +208,7 @@ func TestFaults(t *testing.T) {
 		{connect.Settings{Cert: "a"}, "--tlscert is half of a client certificate: give the file of the certificate and the file of its key"},
 		{connect.Settings{User: "jo", PasswordFile: empty}, `the user "jo" of --user: the first line of ` + empty + " is empty: write the password there"},
 		{connect.Settings{TokenFile: dir + "/none"}, "the token file " + dir + "/none of --token-file: the file cannot be read: open " + dir + "/none: no such file or directory"},
-		{connect.Settings{Creds: junk}, "the credentials file " + junk + " of --creds: the file lacks the JWT or the seed of a user: give a file that `nsc generate creds` has written"},
+		{connect.Settings{Creds: junk}, "the credentials file " + junk + " of --creds: the file lacks the JWT or the seed of a user: give a file that `pegasus keys add` or `nsc generate creds` has written"},
 		{connect.Settings{Nkey: junk}, "the nkey file " + junk + " of --nkey: the file has no seed of a user: its line begins with SU"},
 		{connect.Settings{CA: junk}, "the authority " + junk + " of --tlsca: the file has no certificate in PEM: give that of the authority"},
 		{connect.Settings{Cert: junk, Key: junk}, "the client certificate " + junk + " of --tlscert with the key " + junk + ": tls: failed to find any PEM data in certificate input"},

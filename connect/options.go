@@ -59,7 +59,7 @@ func (s *Server) identify() ([]nats.Option, error) {
 	case "creds":
 		text, err := readFile(file)
 		if err == nil && (!bytes.Contains(text, []byte("-BEGIN NATS USER JWT-")) || !bytes.Contains(text, []byte("-BEGIN USER NKEY SEED-"))) {
-			err = errors.New("the file lacks the JWT or the seed of a user: give a file that `nsc generate creds` has written")
+			err = errors.New("the file lacks the JWT or the seed of a user: give a file that `pegasus keys add` or `nsc generate creds` has written")
 		}
 		return []nats.Option{nats.UserCredentials(file)}, err
 	case "nkey":

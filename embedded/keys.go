@@ -2,8 +2,10 @@ package embedded
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -17,6 +19,9 @@ import (
 
 // keysFile is the file of a directory of keys that says which operator and account the server trusts.
 const keysFile = "server.conf"
+
+// authorityFile is the file of a directory of keys by which clients verify the server.
+const authorityFile = "ca.pem"
 
 // What the server takes of a client whose JWT has many tags: bytes in a line, and seconds until it has signed.
 const (
@@ -94,8 +99,49 @@ func readTrust(dir, host string) (*trust, error) {
 			return nil, fmt.Errorf("embedded: keys: certificate %s: clients refuse it at %s: make the keys with pegasus keys init --tls --host %[2]s: %[3]w", fileOf(dir, cert), host, err)
 		}
 	}
+	if err := checkAuthority(filepath.Join(dir, authorityFile), &pair); err != nil {
+		return nil, fmt.Errorf("embedded: keys: certificate %s: %w", fileOf(dir, cert), err)
+	}
 	t.certificate = &pair
 	return t, nil
+}
+
+// checkAuthority refuses a certificate that the authority in a file has not signed: each client that has the file would
+// refuse it. A directory without the file is not checked. An expired certificate passes, so that a user can still be revoked.
+func checkAuthority(file string, pair *tls.Certificate) error {
+	text, err := os.ReadFile(file) //nolint:gosec // The caller names the directory.
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("authority: make %s readable, or remove it: %w", file, err)
+	}
+	o := x509.VerifyOptions{Roots: x509.NewCertPool(), Intermediates: x509.NewCertPool()}
+	if !o.Roots.AppendCertsFromPEM(text) {
+		return fmt.Errorf("authority: %s has no certificate in PEM: copy it again from the directory that pegasus keys has made", file)
+	}
+	for _, der := range pair.Certificate[1:] {
+		if c, err := x509.ParseCertificate(der); err == nil { // Without it the verification fails.
+			o.Intermediates.AddCert(c)
+		}
+	}
+	_, err = pair.Leaf.Verify(o)
+	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); err == nil || ok && invalid.Reason == x509.Expired {
+		return nil
+	}
+	return fmt.Errorf("clients that have %s refuse it: copy ca.pem, server.pem and server-key.pem from one directory: %w", file, err)
+}
+
+// unrevoked returns how many revocations of before are missing now, or cover fewer keys. pegasus keys never removes a
+// revocation, so a list that lacks one is an older copy.
+func unrevoked(before, now jwt.RevocationList) int {
+	n := 0
+	for key, until := range before {
+		if now[key] < until {
+			n++
+		}
+	}
+	return n
 }
 
 // fileOf is a path that is relative to the directory.
@@ -131,8 +177,8 @@ func newKeyring(o *Options, so *server.Options) (*keyring, error) {
 }
 
 // ReloadKeys reads the directory [Options.Keys] again. Users that were revoked are cut off, and new connections see the new
-// certificate. If the directory is broken, or belongs to another operator, ReloadKeys changes nothing and returns an
-// error. It fails on a server without Keys.
+// certificate. If the directory is broken, belongs to another operator, lacks a revocation that the server has, or has a
+// certificate that its ca.pem does not verify, ReloadKeys changes nothing and returns an error. It fails on a server without Keys.
 func (s *Server) ReloadKeys() error {
 	k := s.keys
 	if k == nil {
@@ -146,6 +192,9 @@ func (s *Server) ReloadKeys() error {
 	}
 	if t.operator.Subject != k.now.operator.Subject || t.system != k.now.system || t.account.Subject != k.now.account.Subject || (t.certificate == nil) != (k.now.certificate == nil) {
 		return fmt.Errorf("embedded: keys: directory %s: it has another operator or account than at the start, or TLS is on in one of the two only: start the server again", k.dir)
+	}
+	if n := unrevoked(k.now.account.Revocations, t.account.Revocations); n > 0 {
+		return fmt.Errorf("embedded: keys: file %s: it is older than what the server has, and would admit revoked keys again (%d): copy it again from the directory in which pegasus keys revoked them", filepath.Join(k.dir, keysFile), n)
 	}
 	account, err := s.nats.LookupAccount(t.account.Subject)
 	if err != nil {

@@ -98,10 +98,27 @@ func TestReloadKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer two.Close()
+	kept := filepath.Join(t.TempDir(), "w1.creds") // Revoke removes the file in the directory.
+	copyFile(t, w1, kept)
+	older, err := os.ReadFile(filepath.Join(dir, "server.conf"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := keys.Revoke(dir, "w1", time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	fresh := keysDir(t, true)
+	copyFile(t, filepath.Join(fresh, "server.pem"), filepath.Join(dir, "server.pem"))
+	copyFile(t, filepath.Join(fresh, "server-key.pem"), filepath.Join(dir, "server-key.pem"))
+	refused := func(want string) {
+		t.Helper()
+		if err := s.ReloadKeys(); err == nil || !strings.HasPrefix(err.Error(), "embedded: keys: "+want) {
+			t.Errorf("got %v\nwant %s", err, want)
+		}
+	}
+	refused("certificate " + dir + "/server.pem: clients that have " + dir + "/ca.pem refuse it: copy ca.pem, server.pem and server-key.pem from one directory: x509: ")
+	writeText(t, filepath.Join(dir, "ca.pem"), "x")
+	refused("certificate " + dir + "/server.pem: authority: " + dir + "/ca.pem has no certificate in PEM: copy it again from the directory that pegasus keys has made")
 	for _, name := range []string{"ca.pem", "server.pem", "server-key.pem"} {
 		copyFile(t, filepath.Join(fresh, name), filepath.Join(dir, name))
 	}
@@ -149,6 +166,12 @@ func TestReloadKeys(t *testing.T) {
 	}
 	if err := two.Flush(); err != nil {
 		t.Errorf("the other user: %v", err)
+	}
+	writeText(t, conf, string(older))
+	refused("file " + conf + ": it is older than what the server has, and would admit revoked keys again (1): copy it again from the directory in which pegasus keys revoked them")
+	ca = nats.RootCAs(filepath.Join(dir, "ca.pem"))
+	if _, err := nats.Connect(s.URL(), nats.UserCredentials(kept), ca); !errors.Is(err, nats.ErrAuthorization) {
+		t.Errorf("the revoked user connects again: %v", err)
 	}
 	text, err := os.ReadFile(filepath.Join(fresh, "ca.pem"))
 	if err != nil {

@@ -115,6 +115,12 @@ func TestKeysTwoHosts(t *testing.T) {
 	if code, stdout, stderr := as("op", "set", "limit=5"); code != exitOK || !strings.Contains(stdout, "limit") {
 		t.Errorf("set: exit %d, %s%s", code, stdout, stderr)
 	}
+	writeFile(t, filepath.Dir(file), "pegasus.yaml", "synchronizers: 5")
+	refusal := `pegasus: synchronizer "gsync": reload: refused, the old configuration stays in force: the keys of ` + host + ` were read again, with their revocations; the configuration was not: ` + file + ":1:"
+	if code, _, stderr := as("op", "reload"); code != exitFailure || !strings.HasPrefix(stderr, refusal) {
+		t.Errorf("reload of a broken file: exit %d, %swant %s", code, stderr, refusal)
+	}
+	writeFile(t, filepath.Dir(file), "pegasus.yaml", keysConfig)
 	t.Setenv("NATS_CREDS", filepath.Join(other, "vic.creds"))
 	t.Setenv("NATS_CA", filepath.Join(other, "ca.pem"))
 	if code, stdout, stderr := execute(t, "status"); code != exitOK || !strings.Contains(stdout, "w1") { // Of the local run.
@@ -138,7 +144,7 @@ func TestKeysTwoHosts(t *testing.T) {
 	}
 	t.Setenv("NATS_CREDS", filepath.Join(other, "w1.creds"))
 	_, err = agent.Join(t.Context(), url, agent.Config{Group: "workers", Name: "w2", JoinTimeout: time.Hour}, agent.OwnConn()) // It does not wait.
-	if !errors.Is(err, agent.ErrNoSynchronizer) || !strings.HasSuffix(err.Error(), `; give the credentials of member "w2", and not the credentials file `+other+"/w1.creds of NATS_CREDS") {
+	if !errors.Is(err, agent.ErrNoSynchronizer) || !strings.HasSuffix(err.Error(), `; give the credentials of member "w2" of this group, and not the credentials file `+other+"/w1.creds of NATS_CREDS") {
 		t.Errorf("with the key of another member: %v", err)
 	}
 	t.Setenv("NATS_CREDS", "")
@@ -309,7 +315,7 @@ func TestKeysOfAProgram(t *testing.T) {
 		return append(args, "--nats", url, "--tlsca", filepath.Join(dir, "ca.pem"), "--creds", filepath.Join(dir, user+".creds"))
 	}
 	code, _, stderr := execute(t, as("n2", "node", "--name", "n1", "--processors", "1", "--block", "b=true")...)
-	want := `"pegasus.v1.default.processors.sg.n1"; give the credentials of node "n1"` + "\n"
+	want := `"pegasus.v1.default.processors.sg.n1"; give the credentials of node "n1" of this group` + "\n"
 	if code != exitFailure || !strings.HasSuffix(stderr, want) {
 		t.Errorf("with the key of another node: exit %d, %swant %s", code, stderr, want)
 	}

@@ -54,7 +54,7 @@ func (s *session) run(ctx context.Context, stderr io.Writer) error {
 // ready tells of those that lead, or stand by.
 func (s *session) ready(levels []synchronizer.Level, standby bool) show.Ready {
 	return show.Ready{
-		URL: s.url.shown(), Secured: s.url.secured(),
+		URL: s.url.shown(), Secured: s.url.secured(), Keys: s.flags.keys != "",
 		Tenant: s.flags.tenant, Program: s.program, Levels: levels, HTTP: s.operators.url(), Standby: standby,
 	}
 }

@@ -255,7 +255,8 @@ func newRevoke(fail func(error) error, now func() time.Time) *cobra.Command {
 				return fail(err)
 			}
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), `revoked %s in %s: the server refuses it once it has read that again:
-  of pegasus run --keys: copy the file into its directory if that is another one, and send the process SIGHUP
+  of pegasus run --keys: copy the file into its directory if that is another one, and run pegasus reload
+    as an operator, or send the process SIGHUP
   a nats-server: copy the file to its host, and run nats-server --signal reload there
 `, args[1], filepath.Join(args[0], "server.conf"))
 			return fail(err)

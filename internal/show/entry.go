@@ -21,6 +21,7 @@ type (
 	Ready struct {
 		URL     string               // where members join, without a password
 		Secured bool                 // the URL lacks the credentials that members need
+		Keys    bool                 // members need the credentials of a directory of keys
 		Tenant  string               // of the run
 		Program string               // that is to run on the members, if one is
 		Levels  []synchronizer.Level // the synchronizers that run, at least one

@@ -90,6 +90,9 @@ func everyEvent() map[string]any {
 		"ready-secured": Ready{URL: "nats://127.0.0.1:4222", Secured: true, Tenant: "blue", Levels: []synchronizer.Level{
 			{Name: "gsync", Group: "workers", Count: 3},
 		}},
+		"ready-keys": Ready{URL: "nats://127.0.0.1:4222", Keys: true, Tenant: "default", Levels: []synchronizer.Level{
+			{Name: "gsync", Group: "workers", Count: 3},
+		}},
 		"ready-standby": Ready{URL: "nats://127.0.0.1:4222", Tenant: "blue", Standby: true, Levels: []synchronizer.Level{
 			{Name: "gsync", Group: "workers", Count: 3},
 		}},

@@ -81,6 +81,9 @@ func (r Ready) String() string {
 	if r.Secured {
 		b.WriteString("Members put NAME:PASSWORD@ before the host in the URL.\n")
 	}
+	if r.Keys {
+		b.WriteString("Members need the credentials of their user: NATS_CREDS=NAME.creds, and with TLS NATS_CA=ca.pem.\n")
+	}
 	if r.HTTP != "" {
 		fmt.Fprintf(&b, "Metrics are at %s/metrics, health at %s/readyz.\n", r.HTTP, r.HTTP)
 	}
