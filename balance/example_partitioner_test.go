@@ -110,7 +110,7 @@ func (p *partitioner) refine(left, right []int) bool {
 	return kept > 0
 }
 
-// bestSwap is the pair of loads of one weight whose swap takes the most traffic out of the cut.
+// bestSwap returns the two loads of equal weight that lower the traffic between the parts most if they change places.
 func (p *partitioner) bestSwap(left, right []int, swapped map[int]bool) (gain float64, i, j int) {
 	i = -1
 	for a, l := range left {
@@ -135,7 +135,7 @@ func (p *partitioner) to(load int, others []int) (sum float64) {
 	return sum
 }
 
-// nodes chooses a node for each part: the free one that has most of it, so that few loads move.
+// nodes gives each part to the free node that already has the most loads of that part, so that few loads move.
 func (p *partitioner) nodes(s *balance.State) []int {
 	chosen := make([]int, len(s.Nodes))
 	free := map[int]bool{}

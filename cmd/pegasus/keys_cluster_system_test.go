@@ -26,7 +26,7 @@ synchronizers:
 
 // TestKeysCluster: three servers with keys and TLS, the leader of a group at the first, its standby at the second. Members at
 // all three come to a state again and again. The first server is killed, and later the leader ends: each time
-// every member is told once, and it logs the longest time between two rounds.
+// each member gets one signal a round. The test logs the longest time between two rounds.
 func TestKeysCluster(t *testing.T) {
 	dir := keysDir(t, "--group workers --tls", "synchronizer gsync", "member w0", "member w1", "member w2", "viewer vic")
 	cluster := testnats.StartSecuredCluster(t, filepath.Join(dir, "server.conf"))

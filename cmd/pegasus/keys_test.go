@@ -81,7 +81,7 @@ n      node          never                 node n, processor n-0, processor n-1
 	}
 }
 
-// TestKeysRefused: what is wrong is told, and no secret.
+// TestKeysRefused: each error says which argument or file is wrong, and contains no secret.
 func TestKeysRefused(t *testing.T) {
 	dir := keysDir(t, "--group workers", "viewer vic")
 	for args, want := range map[string]struct {

@@ -77,7 +77,7 @@ func kept(reason string) monitor.Reload { return monitor.Reload{Reason: oneLine(
 
 // reload reads the configuration again and has every synchronizer follow it, or none.
 func (s *session) reload(stderr io.Writer) {
-	_ = s.reloadKeys() // It is told, and a fault of one does not keep the other.
+	_ = s.reloadKeys() // The feed has its error. The configuration is read again even if the keys cannot be.
 	cfg, err := s.changed(stderr)
 	for i := 0; err == nil && i < len(s.running); i++ {
 		err = s.running[i].Reload(cfg)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -169,7 +168,7 @@ func (r *recordings) status(ctx context.Context, at time.Time) (list []*monitor.
 			s := i.Status()
 			list = append(list, &s)
 		}}); err != nil {
-			return nil, fmt.Errorf("%s: %w", strings.TrimSpace(one.file), err)
+			return nil, fmt.Errorf("%s: %w", one.file, err)
 		}
 	}
 	return list, nil

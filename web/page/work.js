@@ -2,7 +2,7 @@
 import { element, setText } from "./dom.js";
 import { clock } from "./model.js";
 
-/** The page of the tasks of all groups. It asks again every second. */
+/** Shows how the tasks of all groups stand. It asks again every second. */
 export class Work {
   /** @param {string} key */
   constructor(key) {
