@@ -42,8 +42,9 @@ func TestDefine(t *testing.T) {
 		if err := second.Direct(After("one")); err != nil {
 			t.Error(err)
 		}
-		if a.Stats().Open != 1 {
-			t.Errorf("%+v", a.Stats())
+		synctest.Wait()
+		if served.Load() != 1 || a.Stats().Open != 0 {
+			t.Errorf("%d served, %+v", served.Load(), a.Stats())
 		}
 		if err := object.Direct(At("a")); err != nil {
 			t.Error(err)

@@ -117,7 +117,7 @@ func (p *peer) once(ctx context.Context) (clocksync.Sample, error) {
 	pong, err := p.ping(waiting)
 	received := p.clocks.mono()
 	switch {
-	case errors.Is(err, context.DeadlineExceeded) || received.Sub(sent) > p.timeout:
+	case errors.Is(err, context.DeadlineExceeded) || errors.Is(waiting.Err(), context.DeadlineExceeded) || received.Sub(sent) > p.timeout:
 		return clocksync.Sample{}, refuse(Unanswered, "no answer within %v", p.timeout)
 	case err != nil:
 		return clocksync.Sample{}, refuse(Unavailable, "cannot ping: %w", err)
