@@ -134,13 +134,13 @@ var varied = map[string]func(s *LoopScenario, value string) error{
 	},
 	"speed": func(s *LoopScenario, value string) error {
 		factor, err := yamlconf.ParseFloat(value)
-		if err == nil && !(factor >= 1e-3 && factor <= 1e3) {
-			err = fmt.Errorf("%v is out of range: write a factor from 0.001 to 1000", factor)
+		if err != nil || !(factor >= 1e-3 && factor <= 1e3) {
+			return fmt.Errorf("%q is no factor from 0.001 to 1000", value)
 		}
 		for i := range s.Nodes {
 			s.Nodes[i].Speed *= factor
 		}
-		return err
+		return nil
 	},
 	"cost": func(s *LoopScenario, value string) error { return readTime(&s.Network.Cost, value, 0, maxFrame) },
 	"check": func(s *LoopScenario, value string) error {

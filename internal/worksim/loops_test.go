@@ -256,7 +256,8 @@ func TestVary(t *testing.T) {
 		{[]string{"rows=1,x"}, `rows: "x" is no number from 1 to 2147483647`},
 		{[]string{"nodes=9"}, `nodes: "9" is no number from 1 to 8`},
 		{[]string{"nodes=1"}, `nodes: 1 nodes are too few for 2 loops, each of which has its home on a node: write 2 or more`},
-		{[]string{"speed=0"}, `speed: 0 is out of range: write a factor from 0.001 to 1000`},
+		{[]string{"speed=0"}, `speed: "0" is no factor from 0.001 to 1000`},
+		{[]string{"speed=x"}, `speed: "x" is no factor from 0.001 to 1000`},
 		{[]string{"cost=-1s"}, `cost: "-1s" is no time from 0s to 1h0m0s`},
 		{[]string{many, many}, `there are more than 1000 combinations: give fewer values`},
 	} {
