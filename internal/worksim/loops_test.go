@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the recorded owners anew")
+var rewrite = flag.Bool("rewrite", false, "write the recorded owners again")
 
 func parseLoops(tb testing.TB, src string) *LoopScenario {
 	tb.Helper()

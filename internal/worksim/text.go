@@ -5,6 +5,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/gopegasus/pegasus/balance/local"
@@ -116,11 +117,11 @@ func LoopTable(parameters []string, values [][]string, results []*LoopResult) []
 		for _, l := range r.Loops {
 			iterations, moved = iterations+l.Iterations, moved+l.Moved
 		}
-		row := append([]string{fmt.Sprint(r.Seed)}, values[i]...)
+		row := append([]string{strconv.FormatUint(r.Seed, 10)}, values[i]...)
 		for _, p := range head[len(row):] {
-			row = append(row, map[string]string{"NODES": fmt.Sprint(r.Nodes), "TIME": r.Time.String()}[p])
+			row = append(row, map[string]string{"NODES": strconv.Itoa(r.Nodes), "TIME": r.Time.String()}[p])
 		}
-		rows = append(rows, append(row, fmt.Sprintf("%.4f", r.Efficiency), part(r.Available), fmt.Sprint(iterations), fmt.Sprint(moved), fmt.Sprint(r.Withdrawn), fmt.Sprintf("%.1fms", 1e3*r.Longest.Seconds()), fmt.Sprint(r.Assigned), fmt.Sprint(r.Messages)))
+		rows = append(rows, append(row, fmt.Sprintf("%.4f", r.Efficiency), part(r.Available), strconv.Itoa(iterations), strconv.Itoa(moved), strconv.Itoa(r.Withdrawn), fmt.Sprintf("%.1fms", 1e3*r.Longest.Seconds()), strconv.Itoa(r.Assigned), strconv.Itoa(r.Messages)))
 	}
 	return rows
 }
