@@ -132,7 +132,7 @@ func (l *ElasticLoop) begin() error {
 	case s.loops[l.name] != nil:
 		return fmt.Errorf("work: loop %q: Iterations was called before in this phase: give another loop another name", l.name)
 	}
-	machine, err := loopcore.New(loopcore.Options{Name: l.name, Self: workcore.Peer(s.link.Self()), Home: l.home, Total: l.total, Speeds: s.speedsOf(cmp.Or(l.like, l.name))})
+	machine, err := loopcore.New(loopcore.Options{Name: l.name, Self: workcore.Peer(s.link.Self()), Home: l.home, Total: l.total, Speeds: l.knownSpeeds(cmp.Or(l.like, l.name))})
 	if err != nil {
 		return fmt.Errorf("work: %w", err)
 	}

@@ -132,12 +132,12 @@ func (s *Space) keepSpeeds(l *ElasticLoop) {
 	s.speeds[l.name] = speeds
 }
 
-// speedsOf returns the speeds of a loop that runs, or is over; nil: none were measured. The lock is held.
-func (s *Space) speedsOf(name string) map[string]float64 {
-	if l := s.loops[name]; l != nil {
-		return l.machine.Speeds()
+// knownSpeeds returns the speeds of a loop that runs, or is over; nil: none were measured. The lock is held.
+func (l *ElasticLoop) knownSpeeds(name string) map[string]float64 {
+	if other := l.space.loops[name]; other != nil {
+		return other.machine.Speeds()
 	}
-	return s.speeds[name]
+	return l.space.speeds[name]
 }
 
 // reportLoops tells how the loops of this member stand: the first of them, by name. The lock is held.
