@@ -71,6 +71,11 @@ func TestDurable(t *testing.T) {
 	if s := list[0].Stats(); s.Phase != 4 || s.Redone != 0 {
 		t.Errorf("%+v", s)
 	}
+	for it, err := range work.Loop(list[0], "rows", 1, nil, work.Home()).Iterations(limited(t)) {
+		if want := `work: loop "rows": store: jetstream has no loops: use store: memory`; it != nil || err == nil || err.Error() != want {
+			t.Errorf("%v, %v, want %s", it, err, want)
+		}
+	}
 }
 
 // TestDurableRestart: everything is killed in the middle of a phase, and the same programs on the same directory

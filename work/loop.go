@@ -26,6 +26,7 @@ type ElasticLoop struct {
 	name  string
 	total int
 	home  bool
+	like  string // the loop whose speeds it begins with
 	read  func(ctx context.Context, low, high int) error
 	have  []workcore.Span // rows that were read; used by the goroutine of the loop alone
 	due   atomic.Bool     // Mine has to look between two rows
@@ -43,6 +44,10 @@ type LoopOption func(*ElasticLoop)
 // Home makes this member the home of the loop: it divides the rows, and what the loop has found lies in its process.
 // One member says so. The home takes part in the loop, and it never gives its rows back.
 func Home() LoopOption { return func(l *ElasticLoop) { l.home = true } }
+
+// SpeedsOf has the home divide the first iteration by the speeds that members had in another loop, whose body costs about
+// as much for each row. It is a loop of this space that runs, or is over. The default is an earlier loop of the same name.
+func SpeedsOf(name string) LoopOption { return func(l *ElasticLoop) { l.like = name } }
 
 // Loop makes a loop over the rows 0 to total-1, which the members of the space share. Each member makes it with the
 // same name and total, and one of them is its [Home]. The function read is called before this member works on
@@ -127,7 +132,7 @@ func (l *ElasticLoop) begin() error {
 	case s.loops[l.name] != nil:
 		return fmt.Errorf("work: loop %q: Iterations was called before in this phase: give another loop another name", l.name)
 	}
-	machine, err := loopcore.New(loopcore.Options{Name: l.name, Self: workcore.Peer(s.link.Self()), Home: l.home, Total: l.total, Speeds: s.speeds[l.name]})
+	machine, err := loopcore.New(loopcore.Options{Name: l.name, Self: workcore.Peer(s.link.Self()), Home: l.home, Total: l.total, Speeds: l.knownSpeeds(cmp.Or(l.like, l.name))})
 	if err != nil {
 		return fmt.Errorf("work: %w", err)
 	}

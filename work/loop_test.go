@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,6 +34,8 @@ type lap struct {
 	reads []int
 	nets  []int // carried into each iteration
 	l     *ElasticLoop
+	name  string // of the loop; empty: rows
+	like  string // the loop whose speeds it begins with
 }
 
 // rowValue is what a row comes to.
@@ -58,8 +61,11 @@ func (p *lap) run(ctx context.Context) (net int, err error) {
 	if p.home {
 		options, net = append(options, Home()), 1
 	}
+	if p.like != "" {
+		options = append(options, SpeedsOf(p.like))
+	}
 	p.rows = map[int][]int{}
-	p.l = Loop(p.s, "rows", p.total, func(_ context.Context, low, high int) error {
+	p.l = Loop(p.s, cmp.Or(p.name, "rows"), p.total, func(_ context.Context, low, high int) error {
 		for row := low; row < high; row++ {
 			p.reads = append(p.reads, row)
 		}
@@ -197,6 +203,52 @@ func TestLoop(t *testing.T) {
 		}
 		if err := errors.Join(errs...); err != nil || nets[0] != list[0].alone() || !nearly(got) {
 			t.Errorf("%v: the members have %v in the first iteration of another loop", err, got)
+		}
+	})
+}
+
+// TestLoopSpeedsOf: a loop of another name in a later phase divides its first iteration by the speeds of one that is over if it
+// says so, and else knows none.
+func TestLoopSpeedsOf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		list, _ := loopGroup(t, newGroup(config.DefaultWork()), 4, 1000, 3, 0)
+		for i, row := range []time.Duration{12, 6, 4, 3} { // Speeds 1, 2, 3, 4.
+			list[i].row = row * time.Millisecond
+		}
+		if _, errs := laps(t, list...); errors.Join(errs...) != nil {
+			t.Fatal(errs)
+		}
+		for name, like := range map[string]string{"pixels": "rows", "others": "", "strangers": "none"} {
+			var got, at []int
+			for i, p := range list {
+				first := false
+				p.name, p.like, p.last = name, like, 1
+				p.body = func(*Iteration, int) {
+					if !first { // What it has before more is handed out.
+						rows, _ := list[i].l.machine.Assigned()
+						n := 0
+						for _, s := range rows {
+							n += s.Len()
+						}
+						first, at = true, append(at, n)
+					}
+				}
+			}
+			nets, errs := laps(t, list...)
+			if err := errors.Join(errs...); err != nil || nets[0] != list[0].alone() {
+				t.Fatal(err)
+			}
+			for _, p := range list {
+				got = append(got, len(p.rows[1]))
+			}
+			slices.Sort(at)
+			want := []int{31, 31, 31, 31} // An eighth of 250 rows.
+			if like == "rows" {
+				want = []int{100, 200, 300, 400}
+			}
+			if off := func(i int) bool { return math.Abs(float64(at[i]-want[i])) > 5 }; len(at) != 4 || off(0) || off(1) || off(2) || off(3) {
+				t.Errorf("loop %q begins with %v rows of its members, want %v; they have done %v", name, at, want, got)
+			}
 		}
 	})
 }

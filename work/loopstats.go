@@ -49,7 +49,8 @@ func (l *ElasticLoop) stats(now clocksync.Instant) LoopStats {
 }
 
 // Speeds returns, at the home, the rows a second that each member does in this loop, by its name, as measured last. Time
-// for reading rows is left out. Another loop of this name in a later phase divides its first iteration by them.
+// for reading rows is left out. Another loop of this name in a later phase divides its first iteration by them, and one
+// with [SpeedsOf].
 func (l *ElasticLoop) Speeds() map[string]float64 {
 	l.space.mu.Lock()
 	defer l.space.mu.Unlock()
@@ -129,6 +130,14 @@ func (s *Space) keepSpeeds(l *ElasticLoop) {
 		s.speeds = map[string]map[string]float64{}
 	}
 	s.speeds[l.name] = speeds
+}
+
+// knownSpeeds returns the speeds of a loop that runs, or is over; nil: none were measured. The lock is held.
+func (l *ElasticLoop) knownSpeeds(name string) map[string]float64 {
+	if other := l.space.loops[name]; other != nil {
+		return other.machine.Speeds()
+	}
+	return l.space.speeds[name]
 }
 
 // reportLoops tells how the loops of this member stand: the first of them, by name. The lock is held.

@@ -28,14 +28,16 @@ prints how near the time comes to a bound that no strategy can be below. What
 decides is the code that members of a space run.
 
 FILE is a scenario in YAML: the nodes and their speeds, the network, the tasks,
-and the section work of a configuration. docs/cli.md has its keys.
+and the section work of a configuration. With --loops it has elastic loops, and
+nodes whose owners come and go. docs/cli.md has the keys of both.
 
 Exit codes: 0 done, 1 failure (a file that is refused, work that is not done, or
 a result that was recorded twice), 2 wrong usage.`
 
 const workSimExample = `  pegasus work sim farm.yaml
   pegasus work sim farm.yaml --seeds 20
-  pegasus work sim farm.yaml --strategy '{kind: chunk, cut: gss}' --json`
+  pegasus work sim farm.yaml --strategy '{kind: chunk, cut: gss}' --json
+  pegasus work sim --loops owners.yaml --vary rows=10000,100000 --vary cost=1ms,10ms`
 
 func newWork() *cobra.Command {
 	cmd := &cobra.Command{
@@ -54,6 +56,8 @@ type workSim struct {
 	seed     uint64
 	seeds    int
 	strategy string
+	loops    bool
+	vary     []string
 	asJSON   bool
 }
 
@@ -61,7 +65,7 @@ func newWorkSim() *cobra.Command {
 	var w workSim
 	cmd := &cobra.Command{
 		Use:               "sim FILE",
-		Short:             "Share tasks on simulated nodes",
+		Short:             "Share tasks or loops on simulated nodes",
 		Long:              workSimHelp,
 		Example:           workSimExample,
 		Args:              oneArgument("work sim needs a scenario file", "work sim takes one scenario file"),
@@ -70,6 +74,14 @@ func newWorkSim() *cobra.Command {
 			if w.seeds < 1 || w.seeds > 10_000 {
 				return fmt.Errorf("--seeds %d: it must be from 1 to 10000", w.seeds)
 			}
+			switch {
+			case !w.loops && len(w.vary) > 0:
+				return errors.New("--vary: only loops vary: add --loops, with a scenario of loops")
+			case w.loops && cmd.Flags().Changed("strategy"):
+				return errors.New("--strategy: loops have no strategy: leave out --strategy or --loops")
+			case w.loops:
+				return w.runLoops(cmd.Context(), args[0], cmd.Flags(), cmd.OutOrStdout())
+			}
 			return w.run(cmd.Context(), args[0], cmd.Flags(), cmd.OutOrStdout())
 		},
 	}
@@ -77,7 +89,9 @@ func newWorkSim() *cobra.Command {
 	flags.Uint64Var(&w.seed, "seed", 0, "the first seed, `N`, in place of the scenario's")
 	flags.IntVar(&w.seeds, "seeds", 1, "run `N` seeds and print the least, the median and the largest of each figure")
 	flags.StringVar(&w.strategy, "strategy", "", "a strategy in `YAML` in place of the scenario's, such as '{kind: chunk, cut: gss}'")
-	flags.BoolVar(&w.asJSON, "json", false, "print one JSON object for each seed")
+	flags.BoolVar(&w.loops, "loops", false, "FILE is a scenario of elastic loops on nodes whose owners come and go")
+	flags.StringArrayVar(&w.vary, "vary", nil, "run loops with each `PARAMETER=VALUE,VALUE` and print a row for each; more such flags: all combinations")
+	flags.BoolVar(&w.asJSON, "json", false, "print one JSON object for each run")
 	return cmd
 }
 
@@ -126,6 +140,65 @@ func (w *workSim) run(ctx context.Context, file string, flags *pflag.FlagSet, st
 		return fail(err)
 	}
 	return fail(workFaults(results))
+}
+
+// runLoops runs a scenario of loops with all combinations of parameters and seeds.
+func (w *workSim) runLoops(ctx context.Context, file string, flags *pflag.FlagSet, stdout io.Writer) error {
+	src, err := os.ReadFile(file)
+	if err != nil {
+		return fail(err)
+	}
+	s, err := worksim.ParseLoops(file, src)
+	if err != nil {
+		return fail(err)
+	}
+	if flags.Changed("seed") {
+		s.Seed = w.seed
+	}
+	scenarios, values, err := s.Vary(w.vary)
+	if err != nil {
+		return fmt.Errorf("--vary: %w", err)
+	}
+	var results []*worksim.LoopResult
+	var ofResults [][]string
+	faults := ""
+	for i, o := range scenarios {
+		for k := range w.seeds {
+			o.Seed = s.Seed + uint64(k) //nolint:gosec // Not negative.
+			r, err := worksim.RunLoops(o, func() error { return context.Cause(ctx) })
+			if err != nil {
+				return fail(err)
+			}
+			results, ofResults = append(results, r), append(ofResults, values[i])
+			if len(r.Faults) > 0 && faults == "" {
+				faults = fmt.Sprintf("seed %d: %s: this is a fault of Pegasus: please report it with the scenario", r.Seed, strings.Join(r.Faults, "; "))
+			}
+		}
+	}
+	var parameters []string
+	for _, text := range w.vary {
+		parameter, _, _ := strings.Cut(text, "=")
+		parameters = append(parameters, strings.ToUpper(parameter))
+	}
+	var text strings.Builder
+	if w.asJSON {
+		for i, r := range results {
+			fields := r.Fields()
+			for k, parameter := range parameters {
+				fields["vary_"+strings.ToLower(parameter)] = ofResults[i][k]
+			}
+			text.WriteString(show.JSONLine(fields))
+		}
+	} else {
+		text.WriteString(show.Table(worksim.LoopTable(parameters, ofResults, results)))
+	}
+	if _, err := io.WriteString(stdout, text.String()); err != nil {
+		return fail(err)
+	}
+	if faults != "" {
+		return fail(errors.New(show.Printable(faults)))
+	}
+	return nil
 }
 
 // workFaults is the error of what must never happen, or nil.

@@ -49,7 +49,51 @@ func TestWorkSimPage(t *testing.T) {
 			look(f.Type)
 		}
 	}
-	if look(reflect.TypeFor[worksim.Scenario]()); keys < 30 {
+	look(reflect.TypeFor[worksim.Scenario]())
+	if look(reflect.TypeFor[worksim.LoopScenario]()); keys < 40 {
 		t.Errorf("only %d keys were looked for", keys)
+	}
+	_, shown, _ = strings.Cut(page, "\n$ pegasus work sim --loops owners128.yaml\n")
+	want, shown, ok = strings.Cut(shown, "```\n")
+	code, stdout, stderr = execute(t, "work", "sim", "--loops", filepath.FromSlash("../../internal/worksim/testdata/owners128.yaml"))
+	if !ok || code != exitOK || stderr != "" || stdout != want {
+		t.Errorf("exit %d, %s\n%s\nthe page has\n%s", code, stderr, stdout, want)
+	}
+	_, scenario, _ = strings.Cut(shown, "```yaml\n")
+	scenario, _, _ = strings.Cut(scenario, "```\n")
+	if _, err := worksim.ParseLoops("page.yaml", []byte(scenario)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWorkSimLoops: parameters that vary have a row or an object for each combination and seed, and what is refused.
+func TestWorkSimLoops(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "loops.yaml")
+	if err := os.WriteFile(file, []byte("time: 5s\nloops: [{rows: 100}]\nnodes: [{count: 3}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := execute(t, "work", "sim", "--loops", file, "--vary", "rows=100,200", "--vary", "nodes=2,3", "--seeds", "2")
+	lines := strings.Split(stdout, "\n")
+	if code != exitOK || stderr != "" || len(lines) != 10 || !strings.HasPrefix(lines[0], "SEED  ROWS  NODES  TIME  EFFICIENCY") || !strings.HasPrefix(lines[8], "2     200   3      5s    0.") {
+		t.Errorf("exit %d, %s\n%s", code, stderr, stdout)
+	}
+	code, stdout, stderr = execute(t, "work", "sim", "--loops", file, "--vary", "rows=100,200", "--seed", "7", "--json")
+	if code != exitOK || stderr != "" || strings.Count(stdout, "\n") != 2 || !strings.Contains(stdout, `"seed":7,`) || !strings.Contains(stdout, `"vary_rows":"200"`) {
+		t.Errorf("exit %d, %s\n%s", code, stderr, stdout)
+	}
+	for _, c := range []struct {
+		want string
+		code int
+		args []string
+	}{
+		{"--vary: only loops vary: add --loops, with a scenario of loops", exitUsage, []string{file, "--vary", "rows=1"}},
+		{"--strategy: loops have no strategy: leave out --strategy or --loops", exitUsage, []string{file, "--loops", "--strategy", "{kind: market}"}},
+		{`--vary: "row" is no parameter: write one of check, cost, nodes, rows, speed, time`, exitUsage, []string{file, "--loops", "--vary", "row=1"}},
+		{`missing key "loops"`, exitFailure, []string{filepath.FromSlash("testdata/work/small.yaml"), "--loops"}},
+	} {
+		code, stdout, stderr := execute(t, append([]string{"work", "sim"}, c.args...)...)
+		if code != c.code || stdout != "" || !strings.Contains(stderr, c.want) {
+			t.Errorf("%v: exit %d, %s%s", c.args, code, stdout, stderr)
+		}
 	}
 }

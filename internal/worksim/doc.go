@@ -8,5 +8,8 @@
 // simulated, nor is the end of a phase: a run ends when every item is recorded, by the count of the
 // simulator. No account is asked for that.
 //
+// [RunLoops] runs the machines of elastic loops instead, on nodes whose owners come and go. The simulator counts the rows
+// of each iteration, and compares them with those that all nodes could do.
+//
 // A run is a function of its scenario and seed: no clock, no goroutine, no map order.
 package worksim

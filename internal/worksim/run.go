@@ -330,18 +330,7 @@ func (n *node) send(f *workcore.Frame) {
 		w.result.Moved += len(f.Parcel.Leases)
 	}
 	to, frame := w.nodes[w.places[f.To.Name]], f.Kept()
-	copies := 1
-	if net.Double > 0 && w.Rand.Float64() < net.Double {
-		copies = 2
-	}
-	for range copies {
-		d := net.Cost + time.Duration(bytes)*net.PerByte
-		if net.Jitter > 0 {
-			d += w.Between(0, net.Jitter)
-		}
-		if net.Loss > 0 && w.Rand.Float64() < net.Loss {
-			continue
-		}
+	for _, d := range net.delays(w.World, bytes) {
 		at := max(w.Now().Add(d), n.last[to.place]) // Frames between two members stay in order.
 		n.last[to.place] = at
 		w.After(at.Sub(w.Now()), func() {
@@ -350,6 +339,25 @@ func (n *node) send(f *workcore.Frame) {
 			}
 		})
 	}
+}
+
+// delays draws how long the copies of a frame take that arrive.
+func (n *Network) delays(w *sim.World, bytes int) (list []time.Duration) {
+	copies := 1
+	if n.Double > 0 && w.Rand.Float64() < n.Double {
+		copies = 2
+	}
+	for range copies {
+		d := n.Cost + time.Duration(bytes)*n.PerByte
+		if n.Jitter > 0 {
+			d += w.Between(0, n.Jitter)
+		}
+		if n.Loss > 0 && w.Rand.Float64() < n.Loss {
+			continue
+		}
+		list = append(list, d)
+	}
+	return list
 }
 
 // record counts the items of a result.

@@ -263,11 +263,7 @@ func (s *Scenario) check(doc *yamlconf.Doc) {
 		total += s.Nodes[i].Count
 	}
 	c.need(total <= maxNodes, "nodes", "there are %d nodes, and at most %d are allowed", total, maxNodes)
-	c.within(s.Network.Cost, 0, maxFrame, "network.cost")
-	c.within(s.Network.PerByte, 0, time.Second, "network.per_byte")
-	c.within(s.Network.Jitter, 0, maxFrame, "network.jitter")
-	c.number(s.Network.Loss, 0, 0.9, "network.loss")
-	c.number(s.Network.Double, 0, 1, "network.double")
+	s.Network.check(c)
 	s.checkWork(doc)
 	c.need(!s.Work.Strategy.Central(), "work.strategy.kind", notSimulated, s.Work.Strategy.Kind)
 	c.need(len(s.Tasks) > 0, "tasks", "the list is empty: write tasks to put")
@@ -282,6 +278,14 @@ func (s *Scenario) check(doc *yamlconf.Doc) {
 	c.within(d.From, 0, maxTime, "withdrawals.from")
 	c.within(d.Until, d.From, maxTime, "withdrawals.until")
 	c.within(d.For, 0, maxTime, "withdrawals.for")
+}
+
+func (n *Network) check(c checker) {
+	c.within(n.Cost, 0, maxFrame, "network.cost")
+	c.within(n.PerByte, 0, time.Second, "network.per_byte")
+	c.within(n.Jitter, 0, maxFrame, "network.jitter")
+	c.number(n.Loss, 0, 0.9, "network.loss")
+	c.number(n.Double, 0, 1, "network.double")
 }
 
 func (g *Group) check(c checker, at string) {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/gopegasus/pegasus/balance/local"
@@ -100,4 +101,40 @@ func quoted(text string) string {
 		return fmt.Sprintf("%q", text)
 	}
 	return text
+}
+
+// LoopTable has a row for each run of loops, with the values of the parameters that vary.
+func LoopTable(parameters []string, values [][]string, results []*LoopResult) [][]string {
+	head := append([]string{"SEED"}, parameters...)
+	for _, p := range []string{"NODES", "TIME"} { // Else they are among the parameters.
+		if !slices.Contains(parameters, p) {
+			head = append(head, p)
+		}
+	}
+	rows := [][]string{append(slices.Clip(head), "EFFICIENCY", "AVAILABLE", "ITERATIONS", "ROWS MOVED", "WITHDRAWN", "LONGEST", "ASSIGNED", "MESSAGES")}
+	for i, r := range results {
+		iterations, moved := 0, 0
+		for _, l := range r.Loops {
+			iterations, moved = iterations+l.Iterations, moved+l.Moved
+		}
+		row := append([]string{strconv.FormatUint(r.Seed, 10)}, values[i]...)
+		for _, p := range head[len(row):] {
+			row = append(row, map[string]string{"NODES": strconv.Itoa(r.Nodes), "TIME": r.Time.String()}[p])
+		}
+		rows = append(rows, append(row, fmt.Sprintf("%.4f", r.Efficiency), part(r.Available), strconv.Itoa(iterations), strconv.Itoa(moved), strconv.Itoa(r.Withdrawn), fmt.Sprintf("%.1fms", 1e3*r.Longest.Seconds()), strconv.Itoa(r.Assigned), strconv.Itoa(r.Messages)))
+	}
+	return rows
+}
+
+// Fields are the result under the keys that it has in JSON.
+func (r *LoopResult) Fields() map[string]any {
+	loops := make([]map[string]any, len(r.Loops))
+	for i, l := range r.Loops {
+		loops[i] = map[string]any{"weight": l.Weight, "iterations": l.Iterations, "rows": l.Rows, "moved_rows": l.Moved, "redone_rows": l.Redone}
+	}
+	return map[string]any{
+		"seed": r.Seed, "nodes": r.Nodes, "time_seconds": r.Time.Seconds(), "efficiency": rounded(r.Efficiency), "available": rounded(r.Available),
+		"messages": r.Messages, "bytes": r.Bytes, "withdrawn": r.Withdrawn, "longest_seconds": r.Longest.Seconds(), "assigned": r.Assigned,
+		"loops": loops, "faults": append([]string{}, r.Faults...),
+	}
 }
