@@ -98,7 +98,7 @@ type follower struct {
 
 // newFollower makes the core of a process that stands by, and its journal.
 func (s *Synchronizer) newFollower() *follower {
-	options := synccore.Options{Reference: s.clock.Domain(), Timeline: s.opt.Timeline, Relative: s.relative, Follows: true}
+	options := synccore.Options{Reference: s.clock.Domain(), OnDemand: true, Timeline: s.opt.Timeline, Relative: s.relative, Follows: true}
 	f := &follower{Synchronizer: s, options: options, level: s.level, config: configKey(s.level), pause: attachFirst, broken: "it has not been told yet what the leader knows"}
 	f.begin()
 	s.mu.Lock()
@@ -353,7 +353,7 @@ func (f *follower) succeed(term uint64) (first []synccore.Input, err error) {
 	}
 	f.over = true
 	log := f.opt.Logger
-	restart := &synccore.Options{Term: term, Reference: f.clock.Domain(), Timeline: f.opt.Timeline, Relative: f.relative, Began: f.opt.wall()}
+	restart := &synccore.Options{Term: term, Reference: f.clock.Domain(), OnDemand: true, Timeline: f.opt.Timeline, Relative: f.relative, Began: f.opt.wall()}
 	cause := "its core had come to something else than the leader's"
 	switch {
 	case !f.warm:

@@ -33,12 +33,15 @@ type loop struct {
 	frame   []byte
 	part    []byte // that goes into a frame
 	wake    clocksync.Instant
-	more    bool              // the next message waits already
-	waited  bool              // so it was at the last step
-	waits   bool              // there is more in the inbox than this turn takes
-	rested  clocksync.Instant // the last step after which no message waited, or which did as if
-	lags    time.Duration     // how long the oldest message of this turn has waited
-	oldest  clocksync.Instant // when that came, or it could be taken in, while it or others wait; MaxInstant: none does
+	more    bool // the next message waits already
+	waited  bool // so it was at the last step
+	waits   bool // there is more in the inbox than this turn takes
+	watched bool // people have asked, and the core is to be told
+	// When it is to be told again at the earliest.
+	watchAgain clocksync.Instant
+	rested     clocksync.Instant // the last step after which no message waited, or which did as if
+	lags       time.Duration     // how long the oldest message of this turn has waited
+	oldest     clocksync.Instant // when that came, or it could be taken in, while it or others wait; MaxInstant: none does
 	// What had been shed of its sender when a member's reports were last taken.
 	shedOf  map[string]uint64
 	shedAt  clocksync.Instant // when the log was last told what was shed
@@ -217,8 +220,12 @@ func (l *loop) ask(now clocksync.Instant, q *synccore.Question) *synccore.Answer
 	return &l.asked.Answer
 }
 
-// answer answers a question of people.
+// answer answers a question of people. They may ask again: from the next step on the core has the
+// states of by now, for a while.
 func (l *loop) answer(q *question) {
+	if now := l.opt.now(); now >= l.watchAgain {
+		l.watched, l.watchAgain = true, now.Add(time.Second)
+	}
 	q.answer, q.known, q.config = *l.ask(l.opt.now(), &q.Question), l.level.Predicates(), l.config
 	close(q.done)
 }
@@ -271,7 +278,7 @@ func (l *loop) announce() {
 // nobody is silent: the core notices that it was away.
 func (l *loop) tick() {
 	now := l.opt.now()
-	if now < l.wake && (!l.waited || l.waits) || l.output.Failed != "" {
+	if !l.watched && now < l.wake && (!l.waited || l.waits) || l.output.Failed != "" {
 		return
 	}
 	if l.bus.State() != bus.Connected {
@@ -283,7 +290,8 @@ func (l *loop) tick() {
 		return
 	}
 	l.more, l.arrived, l.reached = false, now, max(l.reached, l.in.heard())
-	l.input = synccore.Input{Kind: synccore.InTick}
+	l.input = synccore.Input{Kind: synccore.InTick, Watched: l.watched}
+	l.watched = false
 	l.step(now)
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/agentcore"
 	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/testwait"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
@@ -331,7 +332,7 @@ synchronizers:
 	}
 
 	// A last message that is no message leaves it to the loop as well.
-	take("", "a", c.batch("a", 2, now.Add(20*time.Millisecond), 1), true)
+	take("", "a", c.batch("a", 2, now.Add(20*time.Millisecond), 20), true)
 	if n := len(l.output.Probes); n != 0 {
 		t.Fatalf("%d probes while a message waits", n)
 	}
@@ -339,5 +340,27 @@ synchronizers:
 	l.tick()
 	if n := len(l.output.Probes); n != 1 {
 		t.Errorf("%d probes after a malformed message, want one of b", n)
+	}
+}
+
+// TestPeopleWatch: who asks for the status is told to the core, once a second at most.
+func TestPeopleWatch(t *testing.T) {
+	c := newCrowd(t, `
+synchronizers:
+  async:
+    members: {group: g, count: 1}
+    silence: {after: 1h, then: drop}
+    state: {n: int}
+    predicates:
+      stop: {when: "sum(members, .n) > 9"}
+`, Options{})
+	l := c.drive()
+	ask := func() { l.answer(&question{Question: synccore.Question{Status: true}, done: make(chan struct{})}) }
+	ask()
+	if l.tick(); !l.input.Watched || l.watched {
+		t.Error("the core was not told")
+	}
+	if ask(); l.watched {
+		t.Error("it is told again at once")
 	}
 }

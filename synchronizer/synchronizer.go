@@ -339,7 +339,7 @@ func (s *Synchronizer) makeCore(term uint64, from *resumed) (err error) {
 		s.tally = newTally(s.level, s.core)
 		return nil
 	}
-	options := synccore.Options{Term: term, Reference: s.clock.Domain(), Timeline: s.opt.Timeline, Relative: s.relative}
+	options := synccore.Options{Term: term, Reference: s.clock.Domain(), OnDemand: true, Timeline: s.opt.Timeline, Relative: s.relative}
 	if from == nil {
 		if s.level.Program != nil {
 			options.Program = newProgram()

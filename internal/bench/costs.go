@@ -131,7 +131,7 @@ func newWay(batch int) (*way, error) {
 		return nil, err
 	}
 	w := &way{
-		sync:  synccore.New(plans[0], synccore.Options{Term: 1, Reference: wayDomain}),
+		sync:  synccore.New(plans[0], synccore.Options{Term: 1, Reference: wayDomain, OnDemand: true}),
 		codec: wire.NewBatchCodec(plans[0].State),
 		row:   make([]scgs.Value, 2),
 	}

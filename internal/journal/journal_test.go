@@ -130,6 +130,7 @@ func TestJournalIsLossless(t *testing.T) {
 		switch rapid.IntRange(0, 6).Draw(r, "kind") {
 		case 0:
 			in.Kind, in.From, in.By = synccore.InTick, "", ""
+			in.Watched = rapid.Bool().Draw(r, "watched")
 		case 1:
 			in.Group = group
 			in.Kind, in.Hello = synccore.InHello, &wire.Hello{
@@ -338,6 +339,7 @@ func TestJournalRefusals(t *testing.T) {
 		"line 8: " + kinds + "\x00": swap(8, `"tick":true`, `"tick":true,"timeline":"x"`),
 		`line 8: it is no line of a journal: more follows the object`:                          swap(8, "}\n", "} {}\n"),
 		`line 9: group "a b": use letters, digits, - and _, at most 64`:                        swap(9, `"group":"others"`, `"group":"a b"`),
+		`line 4: watched belongs to tick`:                                                      swap(4, `"from":"w1"`, `"from":"w1","watched":true`),
 		`line 4: group belongs to hello, batch, shared and ack`:                                swap(4, `"from":"w1"`, `"from":"w1","group":"others"`),
 		`line 3: batch: of another group's members there are no reports, evidence and quality`: swap(3, `"from":"w1"`, `"from":"w1","group":"others"`),
 		`line 10: it says that 8 inputs come before it, and these are 7: lines are missing`:    strings.Join(append(append([]string(nil), lines[:5]...), lines[6:]...), "") + "\n",

@@ -223,6 +223,7 @@ type journalLine struct {
 	Reached clocksync.Instant `json:"reached"`
 
 	Tick     bool                `json:"tick"`
+	Watched  bool                `json:"watched"`
 	Hello    *helloLine          `json:"hello"`
 	Batch    *batchLine          `json:"batch"`
 	Alive    *[]aliveLine        `json:"alive"`
@@ -310,6 +311,8 @@ func (j *Reader) input(l *journalLine, rec *Record) error {
 		return errors.New("reached is the instant of a round trip in ns")
 	case l.Stopped != "":
 		return errors.New("stopped belongs to the end")
+	case l.Watched && !l.Tick:
+		return errors.New("watched belongs to tick")
 	}
 	j.now = *l.Now
 	*rec = Record{Now: *l.Now, Input: synccore.Input{From: l.From, Group: l.Group, By: l.By, Reached: l.Reached, More: l.More}, Broken: l.Out == nil}
@@ -369,7 +372,7 @@ func (l *journalLine) otherGroup() error {
 func (j *Reader) content(l *journalLine, in *synccore.Input) (err error) {
 	switch {
 	case l.Tick:
-		in.Kind = synccore.InTick
+		in.Kind, in.Watched = synccore.InTick, l.Watched
 	case l.Hello != nil:
 		in.Kind, in.Hello = synccore.InHello, l.Hello.message()
 		j.frame, err = wire.AppendHello(j.frame[:0], in.Hello)

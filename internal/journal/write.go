@@ -114,6 +114,9 @@ func AppendInput(dst []byte, state scgs.Schema, now clocksync.Instant, in *syncc
 	}
 	switch in.Kind { //nolint:exhaustive // The others come from threads.
 	case synccore.InTick:
+		if in.Watched {
+			buf = append(buf, `,"watched":true`...)
+		}
 		return append(buf, `,"tick":true`...), nil
 	case synccore.InHello:
 		return appendJSON(append(buf, `,"hello":`...), newHelloLine(in.Hello)), nil

@@ -109,6 +109,7 @@ type trialSpec struct {
 	others    map[string]reference // its predicates
 	narrow    bool                 // no values are drawn around parameters, nor around until of one member
 	tried     []*Tried             // what has become of them, to be added to; nil: nobody asks
+	onDemand  bool                 // members are asked for evidence on demand
 	seed      uint64
 	faults    Faults
 	time      time.Duration              // in which there are faults

@@ -49,7 +49,7 @@ func (l *leader) start() {
 }
 
 func (l *leader) options() synccore.Options {
-	opt := synccore.Options{Term: l.term}
+	opt := synccore.Options{Term: l.term, OnDemand: l.t.onDemand}
 	if !l.on.shared {
 		opt.Timeline = "true"
 	}

@@ -45,6 +45,9 @@ type Options struct {
 	Timeline clocksync.Timeline `json:"timeline,omitempty"`
 	// Relative says that Timeline, too, is the readings of Reference.
 	Relative bool `json:"relative,omitempty"`
+	// OnDemand has the machine ask members for evidence only where it can change where a predicate
+	// stands. Journals of older versions lack it: in them it always asks.
+	OnDemand bool `json:"onDemand,omitempty"`
 	// Follows is set if the inputs of another machine are retold, up to the first tick after
 	// an InKept: until then nothing is judged, and until an InTerm there are no detectors of
 	// rules and nothing is balanced. See [Core.Retell].
@@ -75,6 +78,7 @@ const (
 	probesOut   = 2                      // probes to one member without an answer
 	goneKept    = time.Minute            // how long a gone member is remembered
 	maxGone     = 512                    // that are remembered, beside as many as there may be members
+	watchedFor  = 3 * time.Second        // in which people who look ask again
 	heardWithin = 2 * time.Second        // beyond a heartbeat: a decision on what was over longer ago says so
 )
 
@@ -159,7 +163,8 @@ type local struct {
 // judgement is where the predicates stand.
 type judgement struct {
 	attention
-	general bool // for tests: no way is shorter than another
+	undecided undecided
+	general   bool // for tests: no way is shorter than another
 
 	ev        scgs.Event
 	spanless  bool      // ev has no span
@@ -341,6 +346,9 @@ func (c *Core) input(in *Input, out *Output) {
 	}
 	switch in.Kind {
 	case InTick:
+		if in.Watched {
+			c.undecided.watched = c.now.Add(watchedFor)
+		}
 	case InHello:
 		c.hello(in.From, in.Hello, out)
 	case InBatch:

@@ -305,7 +305,8 @@ func (c *Core) hand(m *member, r *wire.Report, at *clocksync.Stamp, out *Output)
 		c.planner.Reported(m.name, m.incarnation, r.Seq, c.local.scope)
 	}
 	m.reach(r.Seq)
-	m.began = at.Mono
+	m.began, m.beganBy = at.Mono, at.Within.Latest
+	c.touch(m)
 }
 
 func (c *Core) valid(m *member, r *wire.Report, at *clocksync.Stamp) error {
@@ -330,7 +331,7 @@ func (c *Core) keep(m *member, r *wire.Report, at *clocksync.Stamp) {
 	m.newest = newest{}
 	c.compare(m, r.Seq)
 	m.reach(r.Seq)
-	m.began = at.Mono
+	m.began, m.beganBy = at.Mono, at.Within.Latest
 	c.taken++
 	if !r.End {
 		m.newest = newest{known: true, ref: c.rows.put(r.Row), at: *at, alive: *at}
@@ -370,7 +371,7 @@ func (c *Core) evidence(m *member, e wire.Evidence, out *Output) {
 	switch {
 	case e.At.Mono > m.shown && (e.Seq == m.last || e.Seq > max(m.last, m.late.Seq)):
 		m.shown = e.At.Mono
-		m.answered()
+		c.answeredBy(&m.probing, &e.At)
 	case !c.asksFor(m):
 		m.idle = true
 	}

@@ -69,6 +69,9 @@ type Input struct {
 	// is news: what had come to the server until then has been taken in. As long as none is
 	// known, members are taken to be heard at all times.
 	Reached clocksync.Instant
+	// Watched is set in an InTick if somebody looks at the states by now: for a while, then, all are
+	// asked for evidence, as without [Options.OnDemand].
+	Watched bool
 	// More is set if the next input waits already: then nobody is probed yet, as
 	// the evidence that lacks may be in it.
 	More bool

@@ -53,6 +53,7 @@ func (c *Core) newScopes() {
 	if c.plan.Prev {
 		c.scope.KeepPrev()
 	}
+	c.newUndecided()
 }
 
 // newStates lets every predicate of the plan begin.
@@ -140,6 +141,7 @@ func (c *Core) opened(out *Output) {
 	for i := range c.ev.Changed {
 		ch := &c.ev.Changed[i]
 		m := c.byIndex[ch.Member]
+		c.touch(m)
 		switch {
 		case m == c.process && ch.Unknown:
 			c.scope.SetProcessUnknown()
@@ -411,7 +413,11 @@ func (c *Core) holds(out *Output) {
 			s.due = c.now.Add(time.Millisecond)
 			continue
 		}
-		c.probeAll(needOf(s.since.Add(c.plan.Rules[i].Hold), span.SameClock), out)
+		need := needOf(s.since.Add(c.plan.Rules[i].Hold), span.SameClock)
+		if c.undecided.able && !span.SameClock {
+			need.AfterTime = max(need.AfterTime, c.newestBegin()) // Or the answers say nothing of a state that began meanwhile.
+		}
+		c.probeAll(need, out)
 	}
 	c.remember()
 }
@@ -652,6 +658,12 @@ func (c *Core) probe(out *Output) {
 		return
 	}
 	c.needs = c.det.Needs(c.needs[:0])
+	if c.undecided.able {
+		if len(c.needs) > 0 && c.maySettle() {
+			c.askPastAll(out)
+		}
+		return
+	}
 	for _, w := range c.runs {
 		c.needs = w.lacks(c.now, c.needs)
 	}

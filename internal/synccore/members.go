@@ -49,7 +49,13 @@ type member struct {
 	pos   int               // in the scope
 	last  uint64            // the newest report taken in
 	began clocksync.Instant // the reading with that
-	shown clocksync.Instant // the newest reading at which it still held
+	// beganBy is the latest time of that stamp. The other two are of [undecided]: see touch and sumUp.
+	beganBy        clocksync.Instant
+	touched, mixed bool
+	needed         bool
+	need           scgs.Need
+	begun          *begun
+	shown          clocksync.Instant // the newest reading at which it still held
 	// The step that the newest reports were taken in by, and the first of them.
 	took     clocksync.Instant
 	tookFrom uint64
@@ -251,7 +257,7 @@ func (c *Core) enter(m *member, h *wire.Hello) {
 	old := *m
 	*m = member{
 		name: m.name, host: h.Host, incarnation: h.Incarnation, process: h.Process, life: lifeOf(h, &old), domain: h.Domain,
-		heard: c.now, index: noIndex, read: clocksync.MinInstant, began: clocksync.MinInstant, shown: clocksync.MinInstant,
+		heard: c.now, index: noIndex, read: clocksync.MinInstant, began: clocksync.MinInstant, beganBy: clocksync.MinInstant, shown: clocksync.MinInstant,
 		within: clocksync.Unbounded, lacked: lacked{repairing: m.repairing}, flighty: m.flighty, losses: m.losses,
 		weight: wire.Weight(m.name, h.Incarnation), causes: h.Causes,
 	}
@@ -305,6 +311,7 @@ func (c *Core) silence(out *Output) {
 		case config.Drop:
 			if m.index != noIndex {
 				c.det.Lost(m.index)
+				c.touch(m)
 			}
 			c.leave(m, why)
 			c.callWaiting(m, why, out)
@@ -420,6 +427,7 @@ func (c *Core) resetScope() {
 		names[i] = predicates.Member{Name: m.name, Host: m.host}
 	}
 	c.scope.Reset(names)
+	c.resetUndecided(names)
 }
 
 // tellEpoch tells of the epoch by now: who takes part, who has joined, and who is gone.

@@ -46,6 +46,16 @@ type probing struct {
 // answered takes note of newer evidence.
 func (a *probing) answered() { a.probes, a.idle = 0, false }
 
+// answeredBy takes note of newer evidence. With evidence on demand a probe is out until its answer is
+// here: what came by itself is none, and that of two which came first is of the first one.
+func (c *Core) answeredBy(a *probing, at *clocksync.Stamp) {
+	if n := &a.probedFor; c.undecided.able && (at.Mono <= n.AfterMono || n.AfterTime != clocksync.MinInstant && at.Within.Earliest <= n.AfterTime) {
+		a.probes, a.idle = min(a.probes, 1), false
+		return
+	}
+	a.answered()
+}
+
 // due reports whether the last probe is to be repeated. What comes for it and is nothing
 // new makes the pause longer, or two processes of one name would be asked without end.
 func (a *probing) due(now clocksync.Instant, longest time.Duration) bool {
@@ -297,7 +307,7 @@ func (c *Core) heldBy(x *multiplexer, h *wire.Held, out *Output) {
 	}
 	if at.Mono > x.read {
 		x.read = at.Mono
-		x.answered()
+		c.answeredBy(&x.probing, &at)
 	}
 	x.within, x.at = at.Within, at
 	if x.whole {
