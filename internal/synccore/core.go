@@ -154,17 +154,18 @@ type lacking struct {
 	look clocksync.Instant // when one of them is next to be looked at
 }
 
-// local is one member, for local conditions.
+// local has what is judged beside the global state.
 type local struct {
-	scope  *predicates.Scope
-	member [1]predicates.Member
+	partial *predicates.Scope // what a rule's own detector has found: the members of the runs
+	scope   *predicates.Scope // one member, for local conditions
+	member  [1]predicates.Member
 }
 
 // judgement is where the predicates stand.
 type judgement struct {
 	attention
-	undecided undecided
-	general   bool // for tests: no way is shorter than another
+	ondemand ondemand
+	general  bool // for tests: no way is shorter than another
 
 	ev        scgs.Event
 	spanless  bool      // ev has no span
@@ -176,7 +177,6 @@ type judgement struct {
 	turn      uint64    // counts the steps and the global states: a predicate fires once in each
 	floor     KeptFloor // of hold times that begin
 	scope     *predicates.Scope
-	partial   *predicates.Scope // what a rule's own detector has found: the members of the runs
 	local     local
 	runs      []*runs     // the rules' own detectors, in order of the rules
 	states    []ruleState // of the rules
@@ -347,7 +347,7 @@ func (c *Core) input(in *Input, out *Output) {
 	switch in.Kind {
 	case InTick:
 		if in.Watched {
-			c.undecided.watched = c.now.Add(watchedFor)
+			c.ondemand.watched = c.now.Add(watchedFor)
 		}
 	case InHello:
 		c.hello(in.From, in.Hello, out)

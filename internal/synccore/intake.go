@@ -306,7 +306,7 @@ func (c *Core) hand(m *member, r *wire.Report, at *clocksync.Stamp, out *Output)
 	}
 	m.reach(r.Seq)
 	m.began, m.beganBy = at.Mono, at.Within.Latest
-	c.touch(m)
+	c.ondemand.touch(m)
 }
 
 func (c *Core) valid(m *member, r *wire.Report, at *clocksync.Stamp) error {
@@ -371,7 +371,7 @@ func (c *Core) evidence(m *member, e wire.Evidence, out *Output) {
 	switch {
 	case e.At.Mono > m.shown && (e.Seq == m.last || e.Seq > max(m.last, m.late.Seq)):
 		m.shown = e.At.Mono
-		c.answeredBy(&m.probing, &e.At)
+		m.answeredBy(&e.At, c.ondemand.ahead != nil)
 	case !c.asksFor(m):
 		m.idle = true
 	}

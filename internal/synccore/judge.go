@@ -46,14 +46,14 @@ type ruleState struct {
 
 // newScopes makes the scopes of the plan, without members.
 func (c *Core) newScopes() {
-	for _, s := range []**predicates.Scope{&c.scope, &c.partial, &c.local.scope} {
+	for _, s := range []**predicates.Scope{&c.scope, &c.local.partial, &c.local.scope} {
 		*s = predicates.NewScope(c.plan.Env)
 		(*s).Only(c.plan.Reads())
 	}
 	if c.plan.Prev {
 		c.scope.KeepPrev()
 	}
-	c.newUndecided()
+	c.ondemand.begin(&c.opt, c.plan)
 }
 
 // newStates lets every predicate of the plan begin.
@@ -141,7 +141,7 @@ func (c *Core) opened(out *Output) {
 	for i := range c.ev.Changed {
 		ch := &c.ev.Changed[i]
 		m := c.byIndex[ch.Member]
-		c.touch(m)
+		c.ondemand.touch(m)
 		switch {
 		case m == c.process && ch.Unknown:
 			c.scope.SetProcessUnknown()
@@ -234,7 +234,7 @@ func (c *Core) remember() {
 func (j *judgement) setMemory(variable int, v scgs.Value) {
 	j.memory[variable] = v
 	j.scope.SetMemory(variable, v)
-	j.partial.SetMemory(variable, v)
+	j.local.partial.SetMemory(variable, v)
 }
 
 // settled reports whether a predicate need not be judged on a global state that does
@@ -414,8 +414,9 @@ func (c *Core) holds(out *Output) {
 			continue
 		}
 		need := needOf(s.since.Add(c.plan.Rules[i].Hold), span.SameClock)
-		if c.undecided.able && !span.SameClock {
-			need.AfterTime = max(need.AfterTime, c.newestBegin()) // Or the answers say nothing of a state that began meanwhile.
+		if o := &c.ondemand; o.ahead != nil && !span.SameClock {
+			o.rank(c.inEpoch)
+			need.AfterTime = max(need.AfterTime, o.begins.Newest()) // Or the answers say nothing of a state that began meanwhile.
 		}
 		c.probeAll(need, out)
 	}
@@ -646,7 +647,7 @@ func (c *Core) parentSignal(sig *control.Signal) {
 			c.values = append(c.values, sig.Lookup(f.Name))
 		}
 		c.scope.SetParent(sig.Name, c.values)
-		c.partial.SetParent(sig.Name, c.values)
+		c.local.partial.SetParent(sig.Name, c.values)
 		c.noteChange()
 	}
 }
@@ -658,7 +659,7 @@ func (c *Core) probe(out *Output) {
 		return
 	}
 	c.needs = c.det.Needs(c.needs[:0])
-	if c.undecided.able {
+	if c.ondemand.ahead != nil {
 		if len(c.needs) > 0 && c.maySettle() {
 			c.askPastAll(out)
 		}

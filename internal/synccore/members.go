@@ -49,13 +49,9 @@ type member struct {
 	pos   int               // in the scope
 	last  uint64            // the newest report taken in
 	began clocksync.Instant // the reading with that
-	// beganBy is the latest time of that stamp. The other two are of [undecided]: see touch and sumUp.
-	beganBy        clocksync.Instant
-	touched, mixed bool
-	needed         bool
-	need           scgs.Need
-	begun          *begun
-	shown          clocksync.Instant // the newest reading at which it still held
+	// beganBy is the latest time of that stamp.
+	beganBy clocksync.Instant
+	shown   clocksync.Instant // the newest reading at which it still held
 	// The step that the newest reports were taken in by, and the first of them.
 	took     clocksync.Instant
 	tookFrom uint64
@@ -311,7 +307,7 @@ func (c *Core) silence(out *Output) {
 		case config.Drop:
 			if m.index != noIndex {
 				c.det.Lost(m.index)
-				c.touch(m)
+				c.ondemand.touch(m)
 			}
 			c.leave(m, why)
 			c.callWaiting(m, why, out)
@@ -427,7 +423,7 @@ func (c *Core) resetScope() {
 		names[i] = predicates.Member{Name: m.name, Host: m.host}
 	}
 	c.scope.Reset(names)
-	c.resetUndecided(names)
+	c.ondemand.reset(c.inEpoch, names)
 }
 
 // tellEpoch tells of the epoch by now: who takes part, who has joined, and who is gone.

@@ -43,17 +43,15 @@ type probing struct {
 	pause     time.Duration // until that is repeated
 }
 
-// answered takes note of newer evidence.
-func (a *probing) answered() { a.probes, a.idle = 0, false }
-
-// answeredBy takes note of newer evidence. With evidence on demand a probe is out until its answer is
-// here: what came by itself is none, and that of two which came first is of the first one.
-func (c *Core) answeredBy(a *probing, at *clocksync.Stamp) {
-	if n := &a.probedFor; c.undecided.able && (at.Mono <= n.AfterMono || n.AfterTime != clocksync.MinInstant && at.Within.Earliest <= n.AfterTime) {
-		a.probes, a.idle = min(a.probes, 1), false
+// answeredBy takes note of newer evidence. Strictly, a probe is out until its answer is here: what came
+// by itself is none, and that of two which came first is of the first one.
+func (a *probing) answeredBy(at *clocksync.Stamp, strictly bool) {
+	n := &a.probedFor
+	if a.idle = false; strictly && (at.Mono <= n.AfterMono || n.AfterTime != clocksync.MinInstant && at.Within.Earliest <= n.AfterTime) {
+		a.probes = min(a.probes, 1)
 		return
 	}
-	a.answered()
+	a.probes = 0
 }
 
 // due reports whether the last probe is to be repeated. What comes for it and is nothing
@@ -307,7 +305,7 @@ func (c *Core) heldBy(x *multiplexer, h *wire.Held, out *Output) {
 	}
 	if at.Mono > x.read {
 		x.read = at.Mono
-		c.answeredBy(&x.probing, &at)
+		x.answeredBy(&at, c.ondemand.ahead != nil)
 	}
 	x.within, x.at = at.Within, at
 	if x.whole {

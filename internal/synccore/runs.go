@@ -242,8 +242,8 @@ func (j *judgement) least(k *predicates.Expression, staying, entering []*member)
 	for i, m := range list {
 		names[i] = predicates.Member{Name: m.name, Host: m.host}
 	}
-	j.partial.Reset(names)
-	v, unknown := k.EvalValue(j.partial)
+	j.local.partial.Reset(names)
+	v, unknown := k.EvalValue(j.local.partial)
 	if unknown != "" {
 		return len(list) + 1
 	}
@@ -669,7 +669,7 @@ func (c *Core) outwait(w *runs, f *found, span scgs.Span, out *Output) {
 func (c *Core) occasionOf(w *runs, f *found, span scgs.Span) *occasion {
 	o := &c.occasion
 	*o = occasion{
-		scope: c.partial, span: span, heard: clocksync.MinInstant, index: f.index, modality: c.plan.Rules[w.rule].Detector.Word(),
+		scope: c.local.partial, span: span, heard: clocksync.MinInstant, index: f.index, modality: c.plan.Rules[w.rule].Detector.Word(),
 		rows: f.rows, holders: o.holders[:0], seqs: o.seqs[:0], exact: true,
 	}
 	for range c.inEpoch {
@@ -697,10 +697,10 @@ func (c *Core) occasionOf(w *runs, f *found, span scgs.Span) *occasion {
 	for i, pos := range o.holders {
 		names[i] = predicates.Member{Name: c.inEpoch[pos].name, Host: c.inEpoch[pos].host}
 	}
-	c.partial.Reset(names)
+	c.local.partial.Reset(names)
 	for i, p := range c.parts {
 		place, _ := slices.BinarySearch(o.holders, c.byIndex[p.Member].pos)
-		c.partial.Set(place, f.rows[i])
+		c.local.partial.Set(place, f.rows[i])
 	}
 	return o
 }

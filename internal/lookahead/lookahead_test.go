@@ -1,0 +1,108 @@
+package lookahead_test
+
+import (
+	"testing"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/configfile"
+	"github.com/gopegasus/pegasus/internal/lookahead"
+	"github.com/gopegasus/pegasus/internal/plan"
+	"github.com/gopegasus/pegasus/predicates"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+func level(t *testing.T, predicate string) *plan.Level {
+	t.Helper()
+	plans, err := configfile.Parse("ahead.yaml", []byte("synchronizers:\n  gsync:\n    members: {group: g, count: 2}\n    silence: {after: 1s, then: drop}\n    state: {on: bool}\n    memory:\n      m: {type: int, initial: 0}\n    predicates:\n      p: "+predicate+"\n"))
+	if err != nil {
+		plans, err = configfile.Parse("ahead.yaml", []byte("synchronizers:\n  gsync:\n    members: {group: g, count: 2}\n    silence: {after: 1s, then: drop}\n    state: {on: bool}\n    predicates:\n      p: "+predicate+"\n"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plans[0]
+}
+
+// TestTruths: a rule is decided where every choice of the states that wait agrees.
+func TestTruths(t *testing.T) {
+	on, off := []scgs.Value{scgs.BoolValue(true)}, []scgs.Value{scgs.BoolValue(false)}
+	a := lookahead.New(level(t, `{when: "all(members, .on)"}`))
+	a.Reset([]predicates.Member{{Name: "a"}, {Name: "b"}})
+	sum := func(place int, rows ...[]scgs.Value) {
+		t.Helper()
+		a.Begin()
+		for _, row := range rows {
+			a.State(row, row != nil)
+		}
+		a.End(place)
+	}
+	if got := a.Touched(); len(got) != 2 {
+		t.Fatalf("%v is touched after a reset", got)
+	}
+	for _, c := range []struct {
+		a, b  [][]scgs.Value
+		truth predicates.Truth
+		known bool
+	}{
+		{[][]scgs.Value{on}, [][]scgs.Value{off}, predicates.False, true},
+		{[][]scgs.Value{on, off, on}, [][]scgs.Value{off}, predicates.False, true},
+		{[][]scgs.Value{on, off, on}, [][]scgs.Value{off, on}, predicates.Unknown, true},
+		{[][]scgs.Value{on, on}, [][]scgs.Value{on}, predicates.True, true},
+		{[][]scgs.Value{nil}, [][]scgs.Value{on}, predicates.Unknown, true},
+		{[][]scgs.Value{nil, on}, [][]scgs.Value{off}, 0, false},
+		{nil, [][]scgs.Value{off}, 0, false},
+		{make([][]scgs.Value, lookahead.Limit+1), [][]scgs.Value{off}, 0, false},
+	} {
+		a.Touch(0)
+		a.Touch(1)
+		sum(0, c.a...)
+		sum(1, c.b...)
+		truths, known := a.Truths()
+		if known != c.known || known && truths[0] != c.truth {
+			t.Errorf("%v and %v: %v, %t", c.a, c.b, truths, known)
+		}
+	}
+	for _, rule := range []string{`{when: "all(members, .on)", cooldown: 1s}`, `{when: "memory.m > 0"}`, `{when: "all(members, .on)", until: "none(members, .on)"}`, `{when: "count(members, .on) > 1", modality: definitely}`} {
+		if lookahead.New(level(t, rule)) != nil {
+			t.Errorf("%s is not always asked for", rule)
+		}
+	}
+}
+
+// TestBegins: a member is asked past the newest states of the others, and not past its own.
+func TestBegins(t *testing.T) {
+	var b lookahead.Begins
+	b.Reset([]clocksync.Domain{"h", "h", "k"})
+	if b.Newest() != clocksync.MinInstant {
+		t.Error(b.Newest())
+	}
+	b.Note(0, 10, 110)
+	b.Note(1, 20, 120)
+	b.Note(2, 5, 130)
+	b.Rank()
+	if b.Newest() != 130 {
+		t.Error(b.Newest())
+	}
+	for _, c := range []struct {
+		place             int
+		reading, earliest clocksync.Instant
+		mono, time        clocksync.Instant
+		lacks             bool
+	}{
+		{0, 21, 131, 20, 130, false},
+		{0, 20, 131, 20, 130, true},
+		{0, 21, 130, 20, 130, true},
+		{1, 20, 131, 10, 130, false},
+		{2, 5, 121, clocksync.MinInstant, 120, false},
+		{2, 5, 120, clocksync.MinInstant, 120, true},
+	} {
+		need, lacks := b.Need(c.place, c.reading, c.earliest)
+		if need.AfterMono != c.mono || need.AfterTime != c.time || lacks != c.lacks {
+			t.Errorf("%+v: %+v, %t", c, need, lacks)
+		}
+	}
+	b.Ask(1, scgs.Need{AfterMono: 30, AfterTime: 100})
+	if need, lacks := b.Need(1, 99, 999); !lacks || need.AfterMono != 30 || need.AfterTime != 130 {
+		t.Errorf("%+v, %t", need, lacks)
+	}
+}
