@@ -50,6 +50,8 @@ var Imports = map[string][]string{
 	},
 	"internal/balancesim":  {"internal/sim", "internal/yamlconf", "balance", "clocksync"},
 	"internal/worksim":     {"internal/sim", "internal/workcore", "internal/plan", "internal/config", "internal/yamlconf", "balance/local", "predicates", "clocksync"},
+	"internal/workplan":    {"internal/configfile", "internal/config", "internal/journal", "internal/plan", "internal/synccore", "internal/wire", "internal/yamlconf", "balance/local", "scgs", "clocksync"},
+	"internal/workcmd":     {"internal/workplan", "internal/show", "internal/yamlconf"},
 	"internal/bus":         {},
 	"internal/bus/bustest": {"internal/bus", "embedded"},
 	"internal/nearest":     {},
@@ -146,6 +148,7 @@ var Pure = map[string][]string{
 	"internal/loopcore":    {},
 	"internal/workreport":  {},
 	"internal/worksim":     {},
+	"internal/workplan":    {},
 	"internal/yamlconf":    {"github.com/goccy/go-yaml"},
 }
 
@@ -168,7 +171,7 @@ var Modules = map[string][]string{
 	"github.com/goccy/go-yaml":           {"internal/yamlconf"},
 	"github.com/tinylib/msgp":            {"internal/wire"},
 	"github.com/go-json-experiment/json": {"internal/tracefile", "internal/configfile"},
-	"github.com/spf13/cobra":             {"cmd/pegasus", "internal/detectcmd", "internal/keyscmd"},
+	"github.com/spf13/cobra":             {"cmd/pegasus", "internal/detectcmd", "internal/keyscmd", "internal/workcmd"},
 	"charm.land/bubbletea/v2":            {"cmd/pegasus"},
 	"github.com/beevik/ntp":              {"clocksync/source/ntp"},
 	// The API for all that shows something; what to do with it is for programs.
