@@ -82,8 +82,8 @@ func (r *row) fill(f scgs.Field) (scgs.Value, bool) {
 	}
 }
 
-// recorded are the figures of calls that are told with the key record. The lock is held.
-func (s *Space) recorded() string {
+// recordedCalls are the figures of calls that are told with the key record. The lock is held.
+func recordedCalls(s *Space) string {
 	if !s.section.Record || s.calls.machine == nil {
 		return ""
 	}
@@ -103,7 +103,7 @@ func (s *Space) tell(now clocksync.Instant) {
 	if !exact && now < s.estimate.Add(estimatePause) { // The loop looks again then.
 		return
 	}
-	calls := s.recorded()
+	calls := recordedCalls(s)
 	if t == *before && awaits == s.awaits && s.stuck == s.row.stuckNow() && calls == s.toldCalls {
 		return
 	}
@@ -126,7 +126,7 @@ func (s *Space) toldNow() workcore.Told {
 
 // nextEstimate is when estimates may be told again; MaxInstant: they have not changed.
 func (s *Space) nextEstimate() clocksync.Instant {
-	if s.toldNow() == s.told && s.recorded() == s.toldCalls || s.entered != s.phase {
+	if s.toldNow() == s.told && recordedCalls(s) == s.toldCalls || s.entered != s.phase {
 		return clocksync.MaxInstant
 	}
 	return s.estimate.Add(estimatePause)

@@ -50,7 +50,7 @@ var Imports = map[string][]string{
 	},
 	"internal/balancesim":  {"internal/sim", "internal/yamlconf", "balance", "clocksync"},
 	"internal/worksim":     {"internal/sim", "internal/workcore", "internal/plan", "internal/config", "internal/yamlconf", "balance/local", "predicates", "clocksync"},
-	"internal/workplan":    {"internal/configfile", "internal/config", "internal/journal", "internal/plan", "internal/synccore", "internal/wire", "internal/yamlconf", "balance/local", "scgs", "clocksync"},
+	"internal/workplan":    {"internal/workreport", "internal/configfile", "internal/config", "internal/journal", "internal/plan", "internal/synccore", "internal/wire", "internal/yamlconf", "balance/local", "scgs", "clocksync"},
 	"internal/workcmd":     {"internal/workplan", "internal/show", "internal/yamlconf"},
 	"internal/bus":         {},
 	"internal/bus/bustest": {"internal/bus", "embedded"},

@@ -53,7 +53,7 @@ type planFlags struct {
 }
 
 // New returns the commands, for the command work.
-func New(sh Shell) []*cobra.Command { return []*cobra.Command{newPlan(sh)} }
+func New(sh Shell) []*cobra.Command { return []*cobra.Command{newPlan(sh), newAdvise(sh)} }
 
 func newPlan(sh Shell) *cobra.Command {
 	var f planFlags
