@@ -135,7 +135,7 @@ func (r *recording) member(ctx context.Context, done func(), url string, i int, 
 	if err != nil {
 		return err
 	}
-	defer m.Close() //nolint:errcheck // It has told all that matters.
+	defer m.Close()
 	nap := func(ctx context.Context, n int) (int, error) {
 		timer := time.NewTimer(pause)
 		defer timer.Stop()
@@ -159,7 +159,7 @@ func (r *recording) member(ctx context.Context, done func(), url string, i int, 
 	if err != nil {
 		return err
 	}
-	defer s.Close() //nolint:errcheck // As above.
+	defer s.Close()
 	if i > 0 {
 		if err := s.Serve(ctx); !errors.Is(err, context.Canceled) {
 			return err
