@@ -176,6 +176,36 @@ func TestAnomaly(t *testing.T) {
 	}
 }
 
+// TestLateChunk: a slow member that gets a large chunk lets all others wait, and one that gets single tasks does not (C15).
+func TestLateChunk(t *testing.T) {
+	for cut, without := range map[string]bool{"css(60)": true, "gss": true, "ss": false} {
+		opt := &workplan.Options{Names: []string{"a", "slow", "c", "d"}, Speeds: []float64{50, 2, 50, 50}, Tasks: 300}
+		p := planOf(t, "{strategy: {kind: chunk, cut: "+cut+"}}", opt)
+		w := p.Ways[0]
+		if (w.Anomaly != nil) != without || without && (!slices.Equal(w.Anomaly.Without, []string{"slow"}) || w.Anomaly.Seconds > w.Seconds/2) {
+			t.Errorf("%s: %+v, %+v", cut, w, w.Anomaly)
+		}
+		if without && (len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "farm.yaml:5:12: synchronizers.farm.work.strategy: without slow all would end after")) {
+			t.Errorf("%s: %q", cut, p.Warnings)
+		}
+	}
+}
+
+// TestLargest: the largest plan is made, and of many members that would better be left out 16 are named.
+func TestLargest(t *testing.T) {
+	opt := &workplan.Options{Tasks: workplan.MaxTasks}
+	for i := range workplan.MaxMembers {
+		opt.Speeds = append(opt.Speeds, math.Pow(1.02, float64(i)))
+	}
+	plans, err := workplan.New("farm.yaml", farm("1000", `{topology: hypercube, calls: {row: {style: async}}, strategy: {kind: chunk, cut: ss}}`), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := plans[0].Ways[1]; len(w.Split) != workplan.MaxMembers || w.Anomaly == nil || len(w.Anomaly.Without) != 16 {
+		t.Errorf("%+v, want 16 members named", w.Anomaly)
+	}
+}
+
 // TestFourMachines compares the theory with what examples/mandelbrot measured on the four machines of CORD (docs/work.md).
 // The rows there are unequal, and theory has equal ones: the largest chunks, with all rows of the middle, are left out.
 func TestFourMachines(t *testing.T) {

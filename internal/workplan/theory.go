@@ -197,6 +197,9 @@ type Anomaly struct {
 	Seconds float64  `json:"seconds_without"` // that the others take
 }
 
+// maxWithout is how many of the slowest members are left out at most.
+const maxWithout = 16
+
 // anomaly looks whether the tasks end earlier without the slowest member, and then without the next one.
 func anomaly(run way, names []string, speeds []float64, tasks int, with float64) *Anomaly {
 	const counts = 0.99 // Less than one part in a hundred is no reason.
@@ -208,7 +211,7 @@ func anomaly(run way, names []string, speeds []float64, tasks int, with float64)
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(speeds[a], speeds[b]) })
 	var found *Anomaly
 	var without []string
-	for _, i := range order[:max(0, len(order)-1)] {
+	for _, i := range order[:max(0, min(maxWithout, len(order)-1))] {
 		if speeds[i] <= 0 {
 			continue
 		}
