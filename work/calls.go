@@ -399,7 +399,7 @@ func (s *Space) carryCalls() {
 	for i := range out.Outcomes {
 		s.endCall(&out.Outcomes[i])
 	}
-	if wake := s.calls.machine.Wake(); wake < s.calls.wake {
+	if wake := s.calls.machine.Wake(); wake < s.calls.wake || s.section.Record {
 		s.look()
 	}
 	s.calls.wake = s.calls.machine.Wake()

@@ -134,7 +134,7 @@ func (l *fakeLink) Watch(w link.Watcher) (func(), error) {
 	}, nil
 }
 
-var fields = []string{"work.idle", "work.settled", "work.awaits", "work.phase", "work.queued", "work.running", "work.open", "work.stuck", "work.objects"}
+var fields = []string{"work.idle", "work.settled", "work.awaits", "work.phase", "work.queued", "work.running", "work.open", "work.stuck", "work.objects", "work.slots", "work.moved", "work.calls"}
 
 func (l *fakeLink) Tell(fill link.Fill) error {
 	l.g.mu.Lock()

@@ -66,7 +66,7 @@ func TestReportCalls(t *testing.T) {
 		if err := json.Unmarshal([]byte(g.reports[0]), &r); err != nil {
 			t.Fatal(err)
 		}
-		if want := []workreport.Calls{{Name: "block", Open: 3, Waiting: 2, Running: 1}, {Name: "none", Open: 1}}; !slices.Equal(r.Calls, want) {
+		if want := []workreport.Calls{{Name: "block", Open: 3, Waiting: 2, Running: 1}, {Name: "none", Open: 1, Held: 1}}; !slices.Equal(r.Calls, want) {
 			t.Errorf("%+v, want %+v", r.Calls, want)
 		}
 	})

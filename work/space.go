@@ -68,6 +68,7 @@ type Space struct {
 	bad       uint64             // frames that could not be read
 	wake      clocksync.Instant  // when the next step is due
 	told      workcore.Told      // what the group was told last
+	toldCalls string             // with the key record
 	awaits    bool               // as told
 	estimate  clocksync.Instant  // when estimates were told last
 	roster    map[workcore.Peer]bool

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/workcore"
+	"github.com/gopegasus/pegasus/internal/workreport"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -19,13 +20,15 @@ type row struct {
 	told   workcore.Told
 	awaits bool
 	stuck  int
+	slots  int
+	calls  string // with the key record
 }
 
 // set has the next state tell other values.
-func (r *row) set(t workcore.Told, awaits bool, stuck int) {
+func (r *row) set(t workcore.Told, awaits bool, stuck, slots int, calls string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.told, r.awaits, r.stuck = t, awaits, stuck
+	r.told, r.awaits, r.stuck, r.slots, r.calls = t, awaits, stuck, slots, calls
 }
 
 func (r *row) stuckNow() int {
@@ -65,9 +68,26 @@ func (r *row) fill(f scgs.Field) (scgs.Value, bool) {
 		return scgs.IntValue(int64(t.Objects)), true
 	case "work.stuck":
 		return scgs.IntValue(int64(r.stuck)), true
+	case "work.moved":
+		return scgs.IntValue(int64(t.Moved)), true //nolint:gosec // It counts from 0.
+	case "work.slots":
+		if t.Load == nil {
+			return scgs.IntValue(int64(r.slots)), true
+		}
+		return loadField(t.Load, f.Name)
+	case "work.calls":
+		return scgs.StringValue(r.calls), true
 	default:
 		return loadField(t.Load, f.Name)
 	}
+}
+
+// recordedCalls are the figures of calls that are told with the key record. The lock is held.
+func recordedCalls(s *Space) string {
+	if !s.section.Record || s.calls.machine == nil {
+		return ""
+	}
+	return workreport.CallsText(s.calls.machine.Report())
 }
 
 // tell reports what has changed. Whether the member is idle, in which phase it is, and, while it is
@@ -83,11 +103,12 @@ func (s *Space) tell(now clocksync.Instant) {
 	if !exact && now < s.estimate.Add(estimatePause) { // The loop looks again then.
 		return
 	}
-	if t == *before && awaits == s.awaits && s.stuck == s.row.stuckNow() {
+	calls := recordedCalls(s)
+	if t == *before && awaits == s.awaits && s.stuck == s.row.stuckNow() && calls == s.toldCalls {
 		return
 	}
-	s.told, s.awaits, s.estimate = t, awaits, now
-	s.row.set(t, awaits, s.stuck)
+	s.told, s.toldCalls, s.awaits, s.estimate = t, calls, awaits, now
+	s.row.set(t, awaits, s.stuck, len(s.runs), calls)
 	if err := s.link.Tell(s.row.fill); err != nil {
 		s.log.Warn("the state of the space cannot be told", "error", err)
 	}
@@ -105,7 +126,7 @@ func (s *Space) toldNow() workcore.Told {
 
 // nextEstimate is when estimates may be told again; MaxInstant: they have not changed.
 func (s *Space) nextEstimate() clocksync.Instant {
-	if s.toldNow() == s.told || s.entered != s.phase {
+	if s.toldNow() == s.told && recordedCalls(s) == s.toldCalls || s.entered != s.phase {
 		return clocksync.MaxInstant
 	}
 	return s.estimate.Add(estimatePause)

@@ -19,9 +19,10 @@ import (
 type link struct{ ends [2]linkEnd }
 
 type linkEnd struct {
-	name  string
-	u, o  bound
-	share float64
+	name   string
+	u, o   bound
+	share  float64
+	column int // of the name in the text
 }
 
 // bound is a condition on L; the zero value is none.
@@ -29,6 +30,9 @@ type bound struct {
 	op string
 	n  float64
 }
+
+// text is the condition as it is written.
+func (b bound) text() string { return "L" + b.op + strconv.FormatFloat(b.n, 'g', -1, 64) }
 
 func (b bound) holds(load float64) bool {
 	switch b.op {
@@ -172,6 +176,7 @@ func (s *linkScanner) link() (l link, fault *Fault) {
 		if l.ends[i], places[i], fault = s.end(); fault != nil {
 			return l, fault
 		}
+		l.ends[i].column = column(s.text, places[i])
 		if i == 0 && !s.next("#") {
 			return l, s.fault(s.at, "# is missing: write two members with # between them")
 		}

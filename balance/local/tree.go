@@ -139,13 +139,7 @@ func (s *tree) update(v *View) {
 	for i := range v.Neighbours {
 		s.names = append(s.names, v.Neighbours[i].Name)
 	}
-	sorted := slices.Compact(slices.Sorted(slices.Values(s.names))) // All members build the same tree.
-	var members []*cluster
-	for _, name := range sorted {
-		members = append(members, &cluster{name: name, throughput: s.speed(name)})
-	}
-	s.root, s.links = clusterTree(members)
-	s.portions, s.put = map[string]int{}, 0
+	s.build(s.names)
 }
 
 // Look asks when the member is short of work.

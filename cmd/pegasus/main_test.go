@@ -90,7 +90,7 @@ var errFull = errors.New("no space left")
 func (brokenWriter) Write([]byte) (int, error) { return 0, errFull }
 
 func TestOutputThatCannotBeWritten(t *testing.T) {
-	for _, args := range []string{"version", "version --json", "check testdata/configs/fragile.yaml", "check --json testdata/configs/good.yaml", "config schema", "config show testdata/configs/good.yaml", "test testdata/tests/good_test.yaml", "sim --trials 1 testdata/configs/good.yaml", "work sim testdata/work/small.yaml", "keys permissions viewer vic --group g"} {
+	for _, args := range []string{"version", "version --json", "check testdata/configs/fragile.yaml", "check --json testdata/configs/good.yaml", "config schema", "config show testdata/configs/good.yaml", "test testdata/tests/good_test.yaml", "sim --trials 1 testdata/configs/good.yaml", "work sim testdata/work/small.yaml", "work plan testdata/configs/work.yaml", "work advise ../../internal/workcmd/testdata/still.journal.jsonl", "keys permissions viewer vic --group g"} {
 		var stderr bytes.Buffer
 		code := Execute(t.Context(), strings.Fields(args), strings.NewReader(""), brokenWriter{}, &stderr)
 		if code != exitFailure || stderr.String() != "pegasus: no space left\n" {

@@ -14,6 +14,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/show"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/internal/workcmd"
 	"github.com/gopegasus/pegasus/internal/worklog"
 	"github.com/gopegasus/pegasus/internal/worksim"
 	"github.com/gopegasus/pegasus/monitor"
@@ -47,7 +48,7 @@ func newWork() *cobra.Command {
 		Args:  noArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return fail(cmd.Help()) },
 	}
-	cmd.AddCommand(newWorkSim(), newWorkStatus(), newWorkRemove())
+	cmd.AddCommand(append(workcmd.New(workcmd.Shell{Fail: fail, Refuse: told, Read: readYAML, Journals: journalFiles}), newWorkSim(), newWorkStatus(), newWorkRemove())...)
 	return cmd
 }
 

@@ -49,6 +49,8 @@ var Imports = map[string][]string{
 		"monitor", "control", "predicates", "scgs", "clocksync",
 	},
 	"internal/balancesim":  {"internal/sim", "internal/yamlconf", "balance", "clocksync"},
+	"internal/workplan":    {"internal/workreport", "internal/configfile", "internal/config", "internal/journal", "internal/plan", "internal/synccore", "internal/wire", "internal/yamlconf", "balance/local", "scgs", "clocksync"},
+	"internal/workcmd":     {"internal/workplan", "internal/show", "internal/yamlconf"},
 	"internal/worksim":     {"internal/sim", "internal/loopcore", "internal/workcore", "internal/plan", "internal/config", "internal/yamlconf", "balance/local", "balance/span", "predicates", "clocksync"},
 	"internal/bus":         {},
 	"internal/bus/bustest": {"internal/bus", "embedded"},
@@ -148,6 +150,7 @@ var Pure = map[string][]string{
 	"internal/loopcore":    {},
 	"internal/workreport":  {},
 	"internal/worksim":     {},
+	"internal/workplan":    {},
 	"internal/yamlconf":    {"github.com/goccy/go-yaml"},
 }
 
@@ -170,7 +173,7 @@ var Modules = map[string][]string{
 	"github.com/goccy/go-yaml":           {"internal/yamlconf"},
 	"github.com/tinylib/msgp":            {"internal/wire"},
 	"github.com/go-json-experiment/json": {"internal/tracefile", "internal/configfile"},
-	"github.com/spf13/cobra":             {"cmd/pegasus", "internal/detectcmd", "internal/keyscmd"},
+	"github.com/spf13/cobra":             {"cmd/pegasus", "internal/detectcmd", "internal/keyscmd", "internal/workcmd"},
 	"charm.land/bubbletea/v2":            {"cmd/pegasus"},
 	"github.com/beevik/ntp":              {"clocksync/source/ntp"},
 	// The API for all that shows something; what to do with it is for programs.

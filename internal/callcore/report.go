@@ -18,10 +18,11 @@ func (m *Machine) Report() []workreport.Calls {
 	}
 	for name, k := range m.clients {
 		c := of(name)
-		c.Open, c.Lost, c.Full = k.open, k.lost, k.full
+		c.Open, c.Lost, c.Full, c.Held = k.open, k.lost, k.full, len(k.waiting)
 	}
 	for name, s := range m.servers {
-		of(name).Waiting = len(s.queue)
+		c := of(name)
+		c.Waiting, c.Served, c.Seconds = len(s.queue), s.served, s.spent.Seconds()
 	}
 	for _, it := range m.runs {
 		of(it.stages[it.key.stage].Name).Running++

@@ -37,6 +37,7 @@ type item struct {
 	run     uint64
 	passive bool // its function waits for something
 	since   clocksync.Instant
+	begun   clocksync.Instant // of its run
 	arrival int
 	to      Peer // of a forwarded one: the server of the next stage; zero: none is known
 	got     bool // that server has it
@@ -49,6 +50,8 @@ type server struct {
 	rule    Rule
 	queue   []*item
 	running int // that do not wait for something
+	served  uint64
+	spent   time.Duration // of the calls that were served
 	head    float64
 	dir     float64
 }
@@ -168,7 +171,7 @@ func (m *Machine) startRuns() {
 		for len(s.queue) > 0 && s.running < m.opt.Slots {
 			it := m.pickNext(s)
 			m.lastRun++
-			it.state, it.run = running, m.lastRun
+			it.state, it.run, it.begun = running, m.lastRun, m.now
 			m.runs[it.run] = it
 			s.running++
 			if loc := it.stages[it.key.stage].Loc; loc != s.head {
@@ -208,6 +211,9 @@ func (m *Machine) Ended(now clocksync.Instant, run uint64, failed bool, body []b
 		return // It was stopped.
 	}
 	m.freeRun(it)
+	s := m.servers[it.stages[it.key.stage].Name]
+	s.served++
+	s.spent += m.now.Sub(it.begun)
 	m.bytes += len(body) - len(it.body)
 	it.body, it.failed = body, failed
 	if !failed && it.key.stage+1 < len(it.stages) {

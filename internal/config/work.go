@@ -41,6 +41,8 @@ type Work struct {
 	Withdraw Withdraw `yaml:"withdraw"`
 	// Calls says how calls of functions travel, by the names of the functions.
 	Calls yamlconf.Map[WorkCall] `yaml:"calls"`
+	// Record has members tell the figures that pegasus work advise reads: WorkRecorded.
+	Record bool `json:",omitempty" yaml:"record"`
 	// End is the condition on the global state by which a phase is over; empty: DefaultEnd. That all
 	// members are in that phase, and it was not over, is a part of it that no text replaces.
 	End string `yaml:"end"`
@@ -118,6 +120,8 @@ var (
 	WorkFields = []string{"idle", "settled", "awaits", "phase"}
 	// WorkEstimates are there if an expression of the section reads them.
 	WorkEstimates = []string{"queued", "running", "open", "stuck", "objects", "power", "share"}
+	// WorkRecorded are there with the key record, those of WorkEstimates among them.
+	WorkRecorded = []string{"queued", "running", "open", "slots", "moved", "calls"}
 	// WorkLoads are those about objects. They are there with a strategy that is central.
 	WorkLoads = []string{"slots", "tasks", "weights", "names", "senders", "receivers", "volumes", "refused", "reasons"}
 )
@@ -138,6 +142,8 @@ func WorkField(name string) scgs.Field {
 		f.Type, f.Default = scgs.Float, scgs.FloatValue(0)
 	case "share": // What is not observed is whole.
 		f.Type, f.Default = scgs.Float, scgs.FloatValue(1)
+	case "calls":
+		f.Type, f.Default = scgs.String, scgs.StringValue("")
 	case "tasks", "senders", "receivers", "refused":
 		f.Type, f.Default = scgs.ListOf(scgs.Int), scgs.ListValue(scgs.Int)
 	case "weights", "volumes":

@@ -126,7 +126,8 @@ var keyChanges = map[string]map[string][2]string{
 		"data":    {"work: {", "work: {data: {cache: 3, classes: 2}, "},
 		"objects": {"work: {", "work: {objects: {save: {tasks: 3}}, "},
 		"stuck":   {"work: {", "work: {stuck: 2s, "}, "topology": {"work: {", "work: {topology: ring, "}, "strategy": {"receiver", "chunk"},
-		"end": {"work: {", `work: {end: "true", `}, "withdraw": {"work: {", `work: {withdraw: {when: .work.idle, for: 5s, back: not .work.idle}, `},
+		"record": {"work: {", "work: {record: true, "},
+		"end":    {"work: {", `work: {end: "true", `}, "withdraw": {"work: {", `work: {withdraw: {when: .work.idle, for: 5s, back: not .work.idle}, `},
 	},
 	"call": {
 		"style": {"work: {", "work: {calls: {f: {style: sync}}, "}, "ratio": {"work: {", "work: {calls: {f: {replicas: [a, b], ratio: 1:2}}, "},

@@ -235,6 +235,7 @@ var words = map[string]object{
 	"WorkCall.batch":          {"minimum": 0, "maximum": config.MaxBatch, "description": "How many calls go to a server together; 0: as traffic has it."},
 	"WorkCall.retry":          {"minimum": 0, "maximum": 1000, "description": "How many servers may be lost with a call; 0: as often as a task is run."},
 	"WorkCall.service":        {"description": "Whether the function is offered as a service of NATS, for programs that are no members.", "default": false},
+	"Work.record":             {"description": "Whether members tell the figures that pegasus work advise reads from a journal.", "default": false},
 	"Work.end":                {"$ref": "#/$defs/expression", "description": "The condition on the global state by which a phase is over.", "default": config.DefaultEnd},
 	"Config.kind":             {"enum": local.Kinds, "description": "Who moves tasks.", "default": local.Receiver},
 	"Config.below":            {"$ref": "#/$defs/expression", "description": "The threshold below which a member asks.", "default": workAlone.Strategy.Below},

@@ -13,10 +13,8 @@ import (
 
 func level(t *testing.T, predicate string) *plan.Level {
 	t.Helper()
-	plans, err := configfile.Parse("ahead.yaml", []byte("synchronizers:\n  gsync:\n    members: {group: g, count: 2}\n    silence: {after: 1s, then: drop}\n    state: {on: bool}\n    memory:\n      m: {type: int, initial: 0}\n    predicates:\n      p: "+predicate+"\n"))
-	if err != nil {
-		plans, err = configfile.Parse("ahead.yaml", []byte("synchronizers:\n  gsync:\n    members: {group: g, count: 2}\n    silence: {after: 1s, then: drop}\n    state: {on: bool}\n    predicates:\n      p: "+predicate+"\n"))
-	}
+	const head = "synchronizers:\n  gsync:\n    members: {group: g, count: 2}\n    silence: {after: 1s, then: drop}\n    state: {on: bool}\n"
+	plans, err := configfile.Parse("ahead.yaml", []byte(head+predicate))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +24,7 @@ func level(t *testing.T, predicate string) *plan.Level {
 // TestTruths: a rule is decided where every choice of the states that wait agrees.
 func TestTruths(t *testing.T) {
 	on, off := []scgs.Value{scgs.BoolValue(true)}, []scgs.Value{scgs.BoolValue(false)}
-	a := lookahead.New(level(t, `{when: "all(members, .on)"}`))
+	a := lookahead.New(level(t, `    predicates: {p: {when: "all(members, .on)"}}`))
 	a.Reset([]predicates.Member{{Name: "a"}, {Name: "b"}})
 	sum := func(place int, rows ...[]scgs.Value) {
 		t.Helper()
@@ -62,9 +60,15 @@ func TestTruths(t *testing.T) {
 			t.Errorf("%v and %v: %v, %t", c.a, c.b, truths, known)
 		}
 	}
-	for _, rule := range []string{`{when: "all(members, .on)", cooldown: 1s}`, `{when: "memory.m > 0"}`, `{when: "all(members, .on)", until: "none(members, .on)"}`, `{when: "count(members, .on) > 1", modality: definitely}`} {
-		if lookahead.New(level(t, rule)) != nil {
-			t.Errorf("%s is not always asked for", rule)
+	for _, rules := range []string{
+		`    predicates: {p: {when: "all(members, .on)", cooldown: 1s}}`,
+		`    predicates: {p: {when: "all(members, .on)", until: "none(members, .on)"}}`,
+		`    predicates: {p: {when: "all(members, .on)", modality: definitely}}`,
+		"    memory: {m: {type: int, initial: 0}}\n    predicates: {p: {when: \"memory.m > 0\", set: {m: \"1\"}}}",
+		`    predicates: {p: {when: "count(members, .on) != count(prev, .on)"}}`,
+	} {
+		if lookahead.New(level(t, rules)) != nil {
+			t.Errorf("%s is not always asked for", rules)
 		}
 	}
 }

@@ -35,7 +35,17 @@ func (c *compiler) fillWork() {
 	if s.Work.Strategy.Central() {
 		names = append(names, config.WorkLoads...)
 	}
+	if s.Work.Record {
+		for _, name := range config.WorkRecorded {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
 	for _, name := range config.WorkEstimates {
+		if slices.Contains(names, name) {
+			continue
+		}
 		if slices.Contains(reads, name) || c.plan.State.Index(config.WorkPrefix+name) >= 0 {
 			names = append(names, name)
 		}
@@ -110,6 +120,11 @@ func (c *compiler) filled() []string {
 	list := config.WorkFilled()
 	if s := c.sec.Synchronizer.Work; s != nil && s.Strategy.Central() {
 		list = append(list, config.WorkLoads...)
+	}
+	for _, name := range config.WorkRecorded {
+		if s := c.sec.Synchronizer.Work; !slices.Contains(list, name) && (s != nil && s.Record || s == nil && c.plan.Process.Index(config.WorkPrefix+name) >= 0) {
+			list = append(list, name)
+		}
 	}
 	return list
 }

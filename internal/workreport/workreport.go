@@ -44,13 +44,17 @@ type Calls struct {
 	Running int    `json:"running"` // calls that run at the member
 	Lost    uint64 `json:"lost"`    // times that a server was lost with a call of the member
 	Full    uint64 `json:"full"`    // times that a server refused a call of the member
+
+	Held    int     `json:"held"`    // calls of the member that wait there for a server
+	Served  uint64  `json:"served"`  // calls that have ended at the member
+	Seconds float64 `json:"seconds"` // that these have run
 }
 
 // MaxCalls bounds the functions of a report.
 const MaxCalls = 32
 
 func (c *Calls) plausible() bool {
-	return len(c.Name) <= maxName && min(c.Open, c.Waiting, c.Running) >= 0
+	return len(c.Name) <= maxName && min(c.Open, c.Waiting, c.Running, c.Held) >= 0 && c.Seconds >= 0
 }
 
 // Bound is an object that is bound to members.

@@ -193,7 +193,7 @@ func (w *world) draw(entry int) {
 	for i := range t.Count {
 		low := len(w.weights)
 		for k := range items {
-			x := t.Weight.draw(i*items+k, dice.Float64, dice.ExpFloat64)
+			x := t.Weight.draw(i*items+k, t.Count*items, dice.Float64, dice.ExpFloat64)
 			w.weights = append(w.weights, x)
 			w.before = append(w.before, w.before[low+k]+x)
 		}

@@ -234,7 +234,7 @@ func TestRefused(t *testing.T) {
 		"tasks: [{weight: {uniform: [2]}}]":                                               "tasks[0].weight.uniform: it has 1 numbers: write the least and the most, such as [1, 2]",
 		"tasks: [{weight: {uniform: [2, 1]}}]":                                            "tasks[0].weight.uniform[1]: 1 is out of range: write 2 to 1e+12",
 		"tasks: [{weight: {list: []}}]":                                                   "tasks[0].weight.list: the list is empty: write numbers",
-		"tasks: [{weight: {list: [1], uniform: [1, 2]}}]":                                 "tasks[0].weight: write one of uniform, exponential and list, or a number",
+		"tasks: [{weight: {list: [1], uniform: [1, 2]}}]":                                 "tasks[0].weight: write one of uniform, exponential, list and linear, or a number",
 		"nodes: 2\nkills: {count: 2}" + tasks:                                             "kills.count: 2 is out of range: write 0 to 1, since 1 nodes put no tasks: tasks are lost with the node that has put them",
 		"withdrawals: {count: -1}" + tasks:                                                "withdrawals.count: -1 is out of range: write 0 to 1000000",
 		"withdrawals: {from: 20s}" + tasks:                                                "withdrawals.until: 10s is out of range: write 20s to 24h0m0s",

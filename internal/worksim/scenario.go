@@ -89,6 +89,7 @@ type Weight struct {
 	Uniform     []float64 `yaml:"uniform"`     // between two numbers
 	Exponential float64   `yaml:"exponential"` // of that mean
 	List        []float64 `yaml:"list"`        // one after the other, and from the first again
+	Linear      []float64 `yaml:"linear"`      // evenly from that of the first item to that of the last one
 	constant    float64
 }
 
@@ -172,7 +173,7 @@ func (w *Weight) UnmarshalNode(n yamlconf.Node) error {
 		return n.Decode(&w.constant)
 	}
 	if len(n.Items()) != 1 {
-		return errors.New("write one of uniform, exponential and list, or a number")
+		return errors.New("write one of uniform, exponential, list and linear, or a number")
 	}
 	type plain Weight
 	return n.Decode((*plain)(w))
@@ -331,6 +332,11 @@ func (t *Tasks) check(c checker, at string, nodes int) int {
 			c.number(w.Uniform[0], leastWork, maxNumber, at+".uniform[0]")
 			c.number(w.Uniform[1], w.Uniform[0], maxNumber, at+".uniform[1]")
 		}
+	case w.Linear != nil:
+		c.need(len(w.Linear) == 2, at+".linear", "it has %d numbers: write those of the first and the last item, such as [1, 2]", len(w.Linear))
+		for i, x := range w.Linear {
+			c.number(x, leastWork, maxNumber, fmt.Sprintf("%s.linear[%d]", at, i))
+		}
 	case w.List != nil:
 		c.need(len(w.List) > 0, at+".list", "the list is empty: write numbers")
 		for i, x := range w.List {
@@ -393,11 +399,13 @@ func (s *Scenario) mortal() (list []int) {
 	return list
 }
 
-// draw returns the weight of item i.
-func (w *Weight) draw(i int, uniform, exponential func() float64) float64 {
+// draw returns the weight of item i of n.
+func (w *Weight) draw(i, n int, uniform, exponential func() float64) float64 {
 	switch {
 	case len(w.Uniform) == 2:
 		return w.Uniform[0] + (w.Uniform[1]-w.Uniform[0])*uniform()
+	case len(w.Linear) == 2:
+		return w.Linear[0] + (w.Linear[1]-w.Linear[0])*float64(i)/float64(max(1, n-1))
 	case len(w.List) > 0:
 		return w.List[i%len(w.List)]
 	case w.Exponential > 0:
