@@ -32,8 +32,8 @@ func TestBlockmatch(t *testing.T) {
 	results := map[string]bool{}
 	for _, args := range [][]string{
 		{"-frames", "1", "-calibrated", "-processes", "4"},
-		{"-frames", "2", "-calibrated", "-processes", "4", "-kill", "1", "-phase", "1"},
-		{"-frames", "2", "-calibrated", "-processes", "4", "-kill", "1", "-strategy", "receiver"},
+		{"-frames", "2", "-calibrated", "-processes", "4", "-kill", "1", "-phase", "1", "-mean", "5ms"},
+		{"-frames", "2", "-calibrated", "-processes", "4", "-kill", "1", "-strategy", "receiver", "-mean", "5ms"},
 	} {
 		out, err := testprogram.Command(t, append(args, "-json")...).CombinedOutput()
 		var run struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/workcore"
 )
 
-// scale is how many bytes of an object one simulated byte stands for. An object is one piece.
+// scale is how many bytes of an object one simulated byte stands for.
 const scale = 1 << 10
 
 // class is objects that some tasks read: count of them from first on; a count of 0: none.
@@ -70,7 +70,7 @@ func (s *Scenario) writers() []int {
 // newData makes the machine of a node for data.
 func (n *node) newData(s *Scenario) {
 	if s.Data.Count > 0 {
-		n.data = datacore.NewMember(datacore.Options{Self: datacore.Peer(n.peer), Phase: 1, Cache: s.Work.Data.Cache << 20 / scale, Classes: s.Work.Data.Classes})
+		n.data = datacore.NewMember(datacore.Options{Self: datacore.Peer(n.peer), Phase: 1, Cache: s.Work.Data.Cache << 20 / scale, Piece: datacore.PieceBytes / scale, Classes: s.Work.Data.Classes})
 	}
 }
 
@@ -82,7 +82,8 @@ func (w *world) writeObjects() {
 		}
 		n := w.nodes[by]
 		w.After(0, func() {
-			content := bytes.Repeat([]byte(objectName(i)), w.set.Data.Bytes/scale+1)[:w.set.Data.Bytes/scale+1]
+			size := (w.set.Data.Bytes + scale - 1) / scale
+			content := bytes.Repeat([]byte(objectName(i)), size)[:size]
 			if err := n.data.Write(w.Now(), objectName(i), content, sha256.Sum256(content), &n.dataOut); err != nil {
 				w.fault("%s: %v", n.peer.Name, err)
 			}
@@ -115,9 +116,11 @@ func (n *node) carryData() {
 		s := &out.Sends[i]
 		size := len(s.Message.Append(nil))
 		if s.Message.Kind == datacore.Piece {
-			size += w.set.Data.Bytes - len(s.Message.Data)
+			size += len(s.Message.Data) * (scale - 1)
 		}
 		w.result.Messages++
+		DebugKinds[s.Message.Kind]++
+		DebugBytes[s.Message.Kind]+=size
 		w.result.Bytes += size
 		to := w.nodes[w.places[s.To.Name]]
 		n.transmit(to, size, func() { to.takeData(n.peer.Name, &s.Message) })
@@ -175,3 +178,5 @@ func (w *world) countClasses() int {
 	slices.SortFunc(list, func(a, b class) int { return (a.first-b.first)*(maxObjects+1) + a.count - b.count })
 	return len(slices.Compact(list))
 }
+
+var DebugKinds, DebugBytes [12]int
