@@ -35,6 +35,7 @@ a result that was recorded twice), 2 wrong usage.`
 
 const workSimExample = `  pegasus work sim farm.yaml
   pegasus work sim farm.yaml --seeds 20
+  pegasus work sim farm.yaml --nodes 64 --svg farm.svg
   pegasus work sim farm.yaml --strategy '{kind: chunk, cut: gss}' --json`
 
 func newWork() *cobra.Command {
@@ -54,6 +55,8 @@ type workSim struct {
 	seed     uint64
 	seeds    int
 	strategy string
+	nodes    int
+	svg      string
 	asJSON   bool
 }
 
@@ -70,6 +73,9 @@ func newWorkSim() *cobra.Command {
 			if w.seeds < 1 || w.seeds > 10_000 {
 				return fmt.Errorf("--seeds %d: it must be from 1 to 10000", w.seeds)
 			}
+			if w.seeds > 1 && w.svg != "" {
+				return errors.New("--svg is for one run: leave it out, or run one seed")
+			}
 			return w.run(cmd.Context(), args[0], cmd.Flags(), cmd.OutOrStdout())
 		},
 	}
@@ -77,6 +83,8 @@ func newWorkSim() *cobra.Command {
 	flags.Uint64Var(&w.seed, "seed", 0, "the first seed, `N`, in place of the scenario's")
 	flags.IntVar(&w.seeds, "seeds", 1, "run `N` seeds and print the least, the median and the largest of each figure")
 	flags.StringVar(&w.strategy, "strategy", "", "a strategy in `YAML` in place of the scenario's, such as '{kind: chunk, cut: gss}'")
+	flags.IntVar(&w.nodes, "nodes", 0, "run `N` nodes in place of the scenario's, with as many tasks and objects for each")
+	flags.StringVar(&w.svg, "svg", "", "draw what each node did and when into `FILE`")
 	flags.BoolVar(&w.asJSON, "json", false, "print one JSON object for each seed")
 	return cmd
 }
@@ -98,6 +106,11 @@ func (w *workSim) run(ctx context.Context, file string, flags *pflag.FlagSet, st
 	if flags.Changed("seed") {
 		s.Seed = w.seed
 	}
+	if flags.Changed("nodes") {
+		if err := s.Resize(w.nodes); err != nil {
+			return fmt.Errorf("--nodes: %w", err)
+		}
+	}
 	var results []*worksim.Result
 	for first := s.Seed; len(results) < w.seeds; {
 		s.Seed = first + uint64(len(results))
@@ -106,6 +119,11 @@ func (w *workSim) run(ctx context.Context, file string, flags *pflag.FlagSet, st
 			return fail(err)
 		}
 		results = append(results, r)
+	}
+	if w.svg != "" {
+		if err := os.WriteFile(w.svg, []byte(results[0].SVG(s.Work.Strategy)), 0o600); err != nil {
+			return fail(err)
+		}
 	}
 	var text strings.Builder
 	if w.asJSON {

@@ -49,7 +49,7 @@ var Imports = map[string][]string{
 		"monitor", "control", "predicates", "scgs", "clocksync",
 	},
 	"internal/balancesim":  {"internal/sim", "internal/yamlconf", "balance", "clocksync"},
-	"internal/worksim":     {"internal/sim", "internal/workcore", "internal/plan", "internal/config", "internal/yamlconf", "balance/local", "predicates", "clocksync"},
+	"internal/worksim":     {"internal/sim", "internal/datacore", "internal/workcore", "internal/plan", "internal/config", "internal/yamlconf", "balance/local", "predicates", "clocksync"},
 	"internal/bus":         {},
 	"internal/bus/bustest": {"internal/bus", "embedded"},
 	"internal/nearest":     {},

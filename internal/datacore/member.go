@@ -451,6 +451,16 @@ func (m *Member) Get(name string) (data []byte, here bool) {
 	return d.data, true
 }
 
+// Missing is how many of the names another member does not have, as far as its list is here.
+func (m *Member) Missing(at Peer, names []string) (n int) {
+	for _, name := range names {
+		if d := m.data[name]; d == nil || d.copies[at] == Dropped {
+			n++
+		}
+	}
+	return n
+}
+
 // Size is the size of data that are written; false: they are not known here.
 func (m *Member) Size(name string) (size int, known bool) {
 	d := m.data[name]

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/gopegasus/pegasus/clocksync"
@@ -46,21 +47,18 @@ func (t *Tasks) putter(i, nodes int) int {
 	return i % nodes
 }
 
-// writers are the nodes that write the objects: each is written by the node that puts the first task that reads it; -1: no
-// task reads it.
-func (s *Scenario) writers() []int {
-	list := make([]int, s.Data.Count)
+// written are the objects that each node writes: those that its own tasks read. All that write an object write the same bytes.
+func (s *Scenario) written() []map[int]bool {
+	list := make([]map[int]bool, s.nodes())
 	for i := range list {
-		list[i] = -1
+		list[i] = map[int]bool{}
 	}
 	for k := range s.Tasks {
 		t := &s.Tasks[k]
 		for i := range t.Count {
 			c := s.classOf(t, i)
 			for object := c.first; object < c.first+c.count; object++ {
-				if list[object] < 0 {
-					list[object] = t.putter(i, s.nodes())
-				}
+				list[t.putter(i, len(list))][object] = true
 			}
 		}
 	}
@@ -74,18 +72,20 @@ func (n *node) newData(s *Scenario) {
 	}
 }
 
-// writeObjects has the nodes write all objects.
+// writeObjects has the nodes write their objects.
 func (w *world) writeObjects() {
-	for i, by := range w.set.writers() {
-		if by < 0 {
-			continue
-		}
-		n := w.nodes[by]
+	if w.set.Data.Count == 0 {
+		return
+	}
+	size := (w.set.Data.Bytes + scale - 1) / scale
+	for i, objects := range w.set.written() {
+		n := w.nodes[i]
 		w.After(0, func() {
-			size := (w.set.Data.Bytes + scale - 1) / scale
-			content := bytes.Repeat([]byte(objectName(i)), size)[:size]
-			if err := n.data.Write(w.Now(), objectName(i), content, sha256.Sum256(content), &n.dataOut); err != nil {
-				w.fault("%s: %v", n.peer.Name, err)
+			for _, object := range slices.Sorted(maps.Keys(objects)) {
+				content := bytes.Repeat([]byte(objectName(object)), size)[:size]
+				if err := n.data.Write(w.Now(), objectName(object), content, sha256.Sum256(content), &n.dataOut); err != nil {
+					w.fault("%s: %v", n.peer.Name, err)
+				}
 			}
 			n.carryData()
 		})
@@ -119,8 +119,6 @@ func (n *node) carryData() {
 			size += len(s.Message.Data) * (scale - 1)
 		}
 		w.result.Messages++
-		DebugKinds[s.Message.Kind]++
-		DebugBytes[s.Message.Kind]+=size
 		w.result.Bytes += size
 		to := w.nodes[w.places[s.To.Name]]
 		n.transmit(to, size, func() { to.takeData(n.peer.Name, &s.Message) })
@@ -178,5 +176,3 @@ func (w *world) countClasses() int {
 	slices.SortFunc(list, func(a, b class) int { return (a.first-b.first)*(maxObjects+1) + a.count - b.count })
 	return len(slices.Compact(list))
 }
-
-var DebugKinds, DebugBytes [12]int

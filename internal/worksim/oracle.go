@@ -82,10 +82,8 @@ func (w *world) shares() []share {
 			}
 		}
 	}
-	for object, by := range w.set.writers() {
-		if by >= 0 {
-			list[by].holds[object] = true
-		}
+	for i, objects := range w.set.written() {
+		list[i].holds = objects
 	}
 	for i := range list {
 		for _, items := range list[i].classes {

@@ -47,7 +47,6 @@ const (
 // finish fills in what follows from the rest.
 func (w *world) finish() *Result {
 	r := &w.result
-	println("kinds"); for i := range DebugKinds { println(i, DebugKinds[i], DebugBytes[i]) }
 	r.Seed, r.Nodes, r.Items, r.Work, r.Faults = w.set.Seed, len(w.nodes), len(w.weights), w.work(0, len(w.weights)), w.faults
 	r.Efficiency = 1
 	if r.Time > 0 {

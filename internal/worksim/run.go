@@ -152,11 +152,13 @@ func (w *world) build() error {
 			n.last = make([]clocksync.Instant, s.nodes())
 			n.newData(s)
 			var ready func([]string) bool
+			var missing func(workcore.Peer, []string) int
 			if n.data != nil {
 				ready = n.data.Ready
+				missing = func(at workcore.Peer, reads []string) int { return n.data.Missing(datacore.Peer(at), reads) }
 			}
 			n.machine = workcore.NewMember(workcore.Options{
-				Ready: ready, Self: n.peer, Slots: len(n.slots), Strategy: strategy, Topology: local.Topology(s.Work.Topology),
+				Ready: ready, Missing: missing, Self: n.peer, Slots: len(n.slots), Strategy: strategy, Topology: local.Topology(s.Work.Topology),
 				Limits: workcore.Limits{Retry: s.Work.Retry, Losses: s.Work.Losses, Open: s.Work.Open},
 			})
 			w.places[n.peer.Name] = n.place
