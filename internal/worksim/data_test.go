@@ -32,6 +32,9 @@ func TestBlockmatch(t *testing.T) {
 		if r.Efficiency < 0.95*r.Oracle.Efficiency || r.Objects > 2*max(r.Oracle.Moves, 8) || r.Moved == 0 {
 			t.Errorf("efficiency %.4f, and the oracle has %.4f; %d objects moved, and with the oracle %d", r.Efficiency, r.Oracle.Efficiency, r.Objects, r.Oracle.Moves)
 		}
+		if waits := meanOf(r.Waits); r.Objects == 0 || waits > 0.001 { // Objects come ahead of need: each takes as long as four tasks.
+			t.Errorf("%d objects were moved, and nodes wait for them for %v of the time", r.Objects, waits)
+		}
 		if slow {
 			continue
 		}
