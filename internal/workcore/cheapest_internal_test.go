@@ -1,8 +1,8 @@
 package workcore
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -34,7 +34,7 @@ func TestCheapest(t *testing.T) {
 	})
 	var out Output
 	for i, reads := range []string{"p q", "r", "p q", "p q", "s t", "p q"} { // Two data for four tasks, one for one, two for one.
-		task := &Task{ID: fmt.Sprint(i), Func: "f", Reads: strings.Fields(reads)}
+		task := &Task{ID: strconv.Itoa(i), Func: "f", Reads: strings.Fields(reads)}
 		m.Step(0, &Input{Kind: InPut, Task: task}, &out)
 		for _, name := range task.Reads {
 			m.Step(0, &Input{Kind: InWritten, ID: name}, &out)
@@ -58,7 +58,7 @@ func TestCheapest(t *testing.T) {
 		{"", local.Share{Tasks: 9, Near: true}, ""},
 	} {
 		clear(has)
-		for _, name := range strings.Fields(c.has) {
+		for name := range strings.FieldsSeq(c.has) {
 			has[name] = true
 		}
 		own, others := m.cheapest(bob, c.share)
