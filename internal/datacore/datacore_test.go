@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
 )
 
 // settle lets messages go to and fro until nothing is on the wire.
@@ -221,5 +223,43 @@ func TestFallback(t *testing.T) {
 		if w.started != 4 || w.failed > 0 {
 			t.Errorf("seed %d: %d tasks have started, %d failed, and a member has the data", seed, w.started, w.failed)
 		}
+	}
+}
+
+// TestPatience: on a network that is slow, a member that asked again too soon waits longer from then on, so that what is on its
+// way is not sent many times; and it waits less again where answers come once.
+func TestPatience(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1, 2, 40*PieceBytes, 0)
+	w.write(w.nodes[0], "x", blob(w.rand, 30*PieceBytes))
+	w.pass()
+	w.pass()
+	n := w.nodes[1]
+	n.waiting = [][]string{{"x"}}
+	w.do(n, func(out *Output) { out.Changed = true })
+	for way := [][]envelope(nil); w.started == 0; w.pass() { // Each message is on its way for 600 ms.
+		way = append(way, w.wire)
+		if w.wire = nil; len(way) > 30 {
+			w.wire, way = way[0], way[1:]
+		}
+		if w.now > clocksync.Instant(0).Add(2*time.Minute) {
+			t.Fatal("the data do not come")
+		}
+	}
+	served, slow := w.nodes[0].Counts().Served, n.patience
+	if slow <= 2*resend || slow > maxPatience || served > 3*30 {
+		t.Errorf("the member waits %v after %d pieces were sent instead of 30", slow, served)
+	}
+	for range 500 {
+		n.speedUp()
+	}
+	if n.patience > resend+resend/10 {
+		t.Errorf("it still waits %v", n.patience)
+	}
+	for range 100 {
+		n.slowDown()
+	}
+	if n.patience != maxPatience {
+		t.Errorf("it waits %v, and %v is the most", n.patience, maxPatience)
 	}
 }
