@@ -36,6 +36,14 @@ func (d *spaceData) readiness() func([]string) bool {
 	return d.machine.Ready
 }
 
+// missing returns nil where there are no data.
+func (d *spaceData) missing() func(workcore.Peer, []string) int {
+	if d == nil {
+		return nil
+	}
+	return func(at workcore.Peer, reads []string) int { return d.machine.Missing(datacore.Peer(at), reads) }
+}
+
 func (d *spaceData) wake() clocksync.Instant {
 	if d == nil {
 		return clocksync.MaxInstant

@@ -233,3 +233,49 @@ func TestLiveDataClasses(t *testing.T) {
 		t.Errorf("%v; want %s", err, want)
 	}
 }
+
+// TestDataShared: Read returns the bytes of Write themselves at the member that wrote them, and at another member the same bytes
+// to all functions.
+func TestDataShared(t *testing.T) {
+	t.Parallel()
+	g := newLive(t, live, 1)
+	first := make(chan *byte, 100)
+	read := work.Func("read", func(ctx context.Context, _ int) (int, error) {
+		data, err := work.Read(ctx, "x")
+		if err == nil {
+			first <- &data[0]
+		}
+		return len(data), err
+	})
+	s := g.spaces([]string{"a"}, read)[0]
+	ctx, data := limited(t), megabyte(1)
+	if err := s.Write(ctx, "x", data); err != nil {
+		t.Fatal(err)
+	}
+	run := func(put, n int) {
+		for i := range n {
+			if err := s.Put(ctx, "read", i, work.ID("%d/%d", put, i), work.Reads("x")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		until(t, func() bool { return len(first) == n })
+	}
+	run(0, 5)
+	for range 5 {
+		if p := <-first; p != &data[0] {
+			t.Error("the writer reads a copy")
+		}
+	}
+	serveLive(t, g.spaces([]string{"b"}, read)[0])
+	run(1, 60)
+	places := map[*byte]bool{}
+	for range 60 {
+		places[<-first] = true
+	}
+	if len(places) > 2 {
+		t.Errorf("two members have the bytes at %d places", len(places))
+	}
+	if err := s.Flush(ctx); err != nil {
+		t.Error(err)
+	}
+}

@@ -218,7 +218,7 @@ func (s *Space) begin(ctx context.Context) (err error) { //nolint:contextcheck /
 	s.rule.renew()
 	s.data = newSpaceData(s)
 	s.machine = workcore.NewMember(workcore.Options{
-		Ready: s.data.readiness(), Self: workcore.Peer(self), Phase: s.phase, Slots: slots, Strategy: strategy, Topology: local.Topology(s.section.Topology),
+		Ready: s.data.readiness(), Missing: s.data.missing(), Self: workcore.Peer(self), Phase: s.phase, Slots: slots, Strategy: strategy, Topology: local.Topology(s.section.Topology),
 		Limits: workcore.Limits{Retry: s.section.Retry, Losses: s.section.Losses, Open: s.section.Open, Batch: s.section.Objects.Save.Tasks}, Account: own, Stay: s.section.Objects.Stay, Central: s.section.Strategy.Central(),
 	})
 	s.openCalls()

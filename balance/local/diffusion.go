@@ -90,8 +90,9 @@ func (s *diffusion) askOne(now clocksync.Instant, v *View, to []Demand, next clo
 
 // Answer gives tasks that no slot here can start, up to the number asked for. The asking member
 // always ends with fewer than this one had, except for the last task, so moves end. If no task
-// waits, it gives half of a divisible task that runs.
-func (s *diffusion) Answer(_ clocksync.Instant, v *View, d Demand) Share {
+// waits, it gives half of a divisible task that runs. Once its tasks take no longer than data take to
+// move, it keeps those whose data the asking member lacks: they are done here before.
+func (s *diffusion) Answer(now clocksync.Instant, v *View, d Demand) Share {
 	if d.Member == v.Self {
 		return Share{}
 	}
@@ -99,7 +100,10 @@ func (s *diffusion) Answer(_ clocksync.Instant, v *View, d Demand) Share {
 		if asks := v.neighbour(d.Member); asks != nil {
 			n = min(n, max(1, v.Waiting-1-int(asks.known())))
 		}
-		return Share{Tasks: d.wanted(n)}
+		n = d.wanted(n)
+		mean := v.mean(now)
+		left := mean * time.Duration(v.Waiting) / time.Duration(max(1, v.Activity.Slots()))
+		return Share{Tasks: n, Near: min(left, mean*time.Duration(n)) <= s.latency}
 	}
 	if v.Items > 1 {
 		return Share{Part: 0.5}

@@ -147,6 +147,8 @@ type Share struct {
 	// Part is how much it gives of what is left in the divisible task of View.Items,
 	// from 0 to 1, at the next Yield of that task; [Share.ItemsOf] makes it items.
 	Part float64
+	// Near says that of Tasks only those may go whose data the asking member has.
+	Near bool
 }
 
 // ItemsOf returns how many of the items that are left are given: Part of them rounded

@@ -37,6 +37,7 @@ a result that was recorded twice), 2 wrong usage.`
 
 const workSimExample = `  pegasus work sim farm.yaml
   pegasus work sim farm.yaml --seeds 20
+  pegasus work sim farm.yaml --nodes 64 --svg farm.svg
   pegasus work sim farm.yaml --strategy '{kind: chunk, cut: gss}' --json
   pegasus work sim --loops owners.yaml --vary rows=10000,100000 --vary cost=1ms,10ms`
 
@@ -59,6 +60,8 @@ type workSim struct {
 	strategy string
 	loops    bool
 	vary     []string
+	nodes    int
+	svg      string
 	asJSON   bool
 }
 
@@ -80,6 +83,10 @@ func newWorkSim() *cobra.Command {
 				return errors.New("--vary: only loops vary: add --loops, with a scenario of loops")
 			case w.loops && cmd.Flags().Changed("strategy"):
 				return errors.New("--strategy: loops have no strategy: leave out --strategy or --loops")
+			case w.loops && (cmd.Flags().Changed("nodes") || w.svg != ""):
+				return errors.New("--nodes and --svg are of tasks: leave them out, or --loops; --vary nodes=N runs the first N nodes of loops")
+			case w.seeds > 1 && w.svg != "":
+				return errors.New("--svg is for one run: leave it out, or run one seed")
 			case w.loops:
 				return w.runLoops(cmd.Context(), args[0], cmd.Flags(), cmd.OutOrStdout())
 			}
@@ -92,6 +99,8 @@ func newWorkSim() *cobra.Command {
 	flags.StringVar(&w.strategy, "strategy", "", "a strategy in `YAML` in place of the scenario's, such as '{kind: chunk, cut: gss}'")
 	flags.BoolVar(&w.loops, "loops", false, "FILE is a scenario of elastic loops on nodes whose owners come and go")
 	flags.StringArrayVar(&w.vary, "vary", nil, "run loops with each `PARAMETER=VALUE,VALUE` and print a row for each; more such flags: all combinations")
+	flags.IntVar(&w.nodes, "nodes", 0, "run `N` nodes in place of the scenario's, with as many tasks and objects for each")
+	flags.StringVar(&w.svg, "svg", "", "draw what each node did and when into `FILE`")
 	flags.BoolVar(&w.asJSON, "json", false, "print one JSON object for each run")
 	return cmd
 }
@@ -113,6 +122,11 @@ func (w *workSim) run(ctx context.Context, file string, flags *pflag.FlagSet, st
 	if flags.Changed("seed") {
 		s.Seed = w.seed
 	}
+	if flags.Changed("nodes") {
+		if err := s.Resize(w.nodes); err != nil {
+			return fmt.Errorf("--nodes: %w", err)
+		}
+	}
 	var results []*worksim.Result
 	for first := s.Seed; len(results) < w.seeds; {
 		s.Seed = first + uint64(len(results))
@@ -121,6 +135,11 @@ func (w *workSim) run(ctx context.Context, file string, flags *pflag.FlagSet, st
 			return fail(err)
 		}
 		results = append(results, r)
+	}
+	if w.svg != "" {
+		if err := os.WriteFile(w.svg, []byte(results[0].SVG(s.Work.Strategy)), 0o600); err != nil {
+			return fail(err)
+		}
 	}
 	var text strings.Builder
 	if w.asJSON {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
 )
 
 // settle lets messages go to and fro until nothing is on the wire.
@@ -171,5 +173,93 @@ func TestHostile(t *testing.T) {
 	}
 	if _, here := n.Get("x"); here || n.Counts().Stray != 2 || n.Counts().Refused != 1 {
 		t.Errorf("x is here: %v; %+v", here, n.Counts())
+	}
+}
+
+// TestFallback: a member fetches from a holder, which dies, then from one that has dropped the data, and then from the last one
+// that has them. As long as one lives, the data are found.
+func TestFallback(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		w := newWorld(t, seed, 5, 4*PieceBytes, 0)
+		w.write(w.nodes[0], "x", blob(w.rand, 3*PieceBytes))
+		for _, n := range w.nodes[1:4] {
+			n.waiting = [][]string{{"x"}}
+		}
+		w.settle()
+		if w.started != 3 {
+			t.Fatalf("%d tasks started", w.started)
+		}
+		asks := w.nodes[4]
+		asks.waiting = [][]string{{"x"}}
+		w.do(asks, func(out *Output) { out.Changed = true })
+		asked := map[Peer]bool{}
+		for len(w.nodes) > 2 {
+			if len(asks.open) != 1 {
+				t.Fatalf("seed %d: %d fetches with %d members that have the data", seed, len(asks.open), len(w.nodes)-1)
+			}
+			from := asks.open[0].from
+			i := slices.IndexFunc(w.nodes, func(n *node) bool { return n.self == from })
+			if i < 0 || asked[from] {
+				t.Fatalf("seed %d: %s is asked, which is gone or was asked before", seed, from.Name)
+			}
+			asked[from] = true
+			if n := w.nodes[i]; !n.data["x"].own && w.rand.IntN(2) == 0 { // It drops them before the request is there.
+				n.running = nil
+				w.do(n, func(out *Output) { n.Plan(w.now, nil, nil, out) })
+				if !n.makeRoom(4 * PieceBytes) {
+					t.Fatal("the data are not dropped")
+				}
+				w.pass()
+				w.pass()
+				if len(asks.open) == 1 && asks.open[0].from == from {
+					t.Fatalf("seed %d: %s has dropped the data, and is asked still", seed, from.Name)
+				}
+			}
+			w.wire = nil // What it has sent is lost.
+			w.kill(slices.IndexFunc(w.nodes, func(n *node) bool { return n.self == from }))
+		}
+		w.settle()
+		if w.started != 4 || w.failed > 0 {
+			t.Errorf("seed %d: %d tasks have started, %d failed, and a member has the data", seed, w.started, w.failed)
+		}
+	}
+}
+
+// TestPatience: on a network that is slow, a member that asked again too soon waits longer from then on, so that what is on its
+// way is not sent many times; and it waits less again where answers come once.
+func TestPatience(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1, 2, 40*PieceBytes, 0)
+	w.write(w.nodes[0], "x", blob(w.rand, 30*PieceBytes))
+	w.pass()
+	w.pass()
+	n := w.nodes[1]
+	n.waiting = [][]string{{"x"}}
+	w.do(n, func(out *Output) { out.Changed = true })
+	for way := [][]envelope(nil); w.started == 0; w.pass() { // Each message is on its way for 600 ms.
+		way = append(way, w.wire)
+		if w.wire = nil; len(way) > 30 {
+			w.wire, way = way[0], way[1:]
+		}
+		if w.now > clocksync.Instant(0).Add(2*time.Minute) {
+			t.Fatal("the data do not come")
+		}
+	}
+	served, slow := w.nodes[0].Counts().Served, n.patience
+	if slow <= 2*resend || slow > maxPatience || served > 3*30 {
+		t.Errorf("the member waits %v after %d pieces were sent instead of 30", slow, served)
+	}
+	for range 500 {
+		n.speedUp()
+	}
+	if n.patience > resend+resend/10 {
+		t.Errorf("it still waits %v", n.patience)
+	}
+	for range 100 {
+		n.slowDown()
+	}
+	if n.patience != maxPatience {
+		t.Errorf("it waits %v, and %v is the most", n.patience, maxPatience)
 	}
 }

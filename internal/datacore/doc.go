@@ -7,6 +7,7 @@
 //   - Each member sends the others a list of what it has: what it wrote, what it holds, what it dropped. The list has one
 //     entry for each name, and each entry a sequence. The receiver confirms the sequence up to which it has the list, and
 //     the sender repeats what is not confirmed.
+//   - What is not answered is asked again, after a time that grows where answers come twice: the network is slow then.
 //   - Data that were fetched lie in a cache of bounded size. The member drops those that were used least recently and
 //     that no task here reads. What the member wrote itself lies beside the cache until the phase ends.
 //   - If a writer is lost, the first member that holds the data takes its place.

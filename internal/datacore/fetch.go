@@ -14,7 +14,7 @@ const (
 	// maxFetches is how many data are fetched at a time.
 	maxFetches = 4
 	// giveUp is after how many requests without a piece another member is asked.
-	giveUp = 8
+	giveUp = 5
 )
 
 // fetch is data on their way here.
@@ -176,7 +176,7 @@ func (m *Member) fillFetches(now clocksync.Instant, out *Output) {
 			continue
 		}
 		m.cached += d.size
-		d.fetch = &fetch{of: d, has: make([]bool, (d.size+PieceBytes-1)/PieceBytes), tried: map[Peer]bool{}, sum: sha256.New()}
+		d.fetch = &fetch{of: d, has: make([]bool, (d.size+m.opts.Piece-1)/m.opts.Piece), tried: map[Peer]bool{}, sum: sha256.New()}
 		m.open = append(m.open, d.fetch)
 		if d.size == 0 {
 			m.finishFetch(d.fetch, out)
@@ -264,9 +264,9 @@ func (m *Member) holder(f *fetch) (best Peer, ok bool) {
 func (m *Member) ask(now clocksync.Instant, f *fetch, out *Output) {
 	first := max(f.at, f.asked)
 	f.asked = min(f.at+window, len(f.has))
-	f.again = now.Add(resend)
+	f.again = now.Add(min(m.patience<<f.tries, maxPatience))
 	if first < f.asked {
-		m.send(f.from, Message{Kind: Want, Name: f.of.name, Digest: f.of.digest, At: first * PieceBytes, Count: f.asked - first}, out)
+		m.send(f.from, Message{Kind: Want, Name: f.of.name, Digest: f.of.digest, At: first * m.opts.Piece, Count: f.asked - first}, out)
 	}
 }
 
@@ -274,6 +274,9 @@ func (m *Member) ask(now clocksync.Instant, f *fetch, out *Output) {
 func (m *Member) takePiece(now clocksync.Instant, from Peer, message *Message, out *Output) {
 	d := m.data[message.Name]
 	if d == nil || d.fetch == nil || d.fetch.from != from {
+		if message.Kind == Piece {
+			m.slowDown()
+		}
 		return // It is late.
 	}
 	f := d.fetch
@@ -283,22 +286,24 @@ func (m *Member) takePiece(now clocksync.Instant, from Peer, message *Message, o
 		m.fillFetches(now, out)
 		return
 	}
-	place := message.At / PieceBytes
+	place := message.At / m.opts.Piece
 	switch {
-	case message.At >= d.size || len(message.Data) != min(PieceBytes, d.size-message.At):
+	case message.At%m.opts.Piece != 0 || message.At >= d.size || len(message.Data) != min(m.opts.Piece, d.size-message.At):
 		m.counts.Refused++
 		return
 	case f.has[place]:
+		m.slowDown()
 		return
 	}
+	m.speedUp()
 	if f.data == nil {
 		f.data = make([]byte, d.size)
 	}
 	copy(f.data[message.At:], message.Data)
 	for f.has[place] = true; f.at < len(f.has) && f.has[f.at]; f.at++ {
-		_, _ = f.sum.Write(f.data[f.at*PieceBytes : min((f.at+1)*PieceBytes, d.size)])
+		_, _ = f.sum.Write(f.data[f.at*m.opts.Piece : min((f.at+1)*m.opts.Piece, d.size)])
 	}
-	f.tries, f.idle, f.again = 0, false, now.Add(resend)
+	f.tries, f.idle, f.again = 0, false, now.Add(m.patience)
 	switch {
 	case f.at == len(f.has):
 		m.finishFetch(f, out)

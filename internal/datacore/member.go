@@ -9,8 +9,10 @@ import (
 )
 
 const (
-	// resend is how long a member waits for an answer before it sends again.
+	// resend is how long a member waits for an answer before it sends again, if answers came in time so far.
 	resend = 250 * time.Millisecond
+	// maxPatience is how long it waits at most.
+	maxPatience = 4 * time.Second
 	// ahead is how many entries may wait for a confirmation.
 	ahead = 4 * maxEntries
 )
@@ -21,6 +23,7 @@ type Options struct {
 	Phase   uint64 // that the space is in, from 1
 	Cache   int    // bytes of data that were fetched; at least 1
 	Classes int    // how many classes of tasks the member works on at a time; 0: any number
+	Piece   int    // bytes of each piece but the last one of data, the same for all members; 0: [PieceBytes], the most
 }
 
 // Send is a message for another member.
@@ -68,6 +71,8 @@ type Member struct {
 	key    []byte // memory of Ready
 	counts Counts
 	rest   rest
+	// patience is how long the member waits for an answer: longer if answers come twice, since it asked again too soon.
+	patience time.Duration
 }
 
 // peer is what this member knows of another one.
@@ -107,7 +112,10 @@ type datum struct {
 
 // NewMember makes a member that knows no other one.
 func NewMember(opts Options) *Member {
-	m := &Member{opts: opts, phase: opts.Phase, peers: map[Peer]*peer{}}
+	if opts.Piece == 0 {
+		opts.Piece = PieceBytes
+	}
+	m := &Member{opts: opts, phase: opts.Phase, peers: map[Peer]*peer{}, patience: resend}
 	m.reset()
 	return m
 }
@@ -288,11 +296,17 @@ func (m *Member) sendLists(now clocksync.Instant, out *Output) {
 				}
 			}
 			message.Upto = p.sent
-			p.again = now.Add(resend)
+			p.again = now.Add(m.patience)
 			m.send(to, message, out)
 		}
 	}
 }
+
+// slowDown notes that an answer came twice.
+func (m *Member) slowDown() { m.patience = min(m.patience+m.patience/4, maxPatience) }
+
+// speedUp notes that an answer came once.
+func (m *Member) speedUp() { m.patience -= (m.patience - resend) / 64 }
 
 func (m *Member) send(to Peer, message Message, out *Output) {
 	message.Life, message.Phase = m.opts.Self.Life, m.phase
@@ -314,6 +328,11 @@ func (m *Member) Take(now clocksync.Instant, from string, message *Message, out 
 		if message.Upto > m.seq {
 			m.counts.Refused++
 			return
+		}
+		if message.Upto <= p.confirmed {
+			m.slowDown()
+		} else {
+			m.speedUp()
 		}
 		p.confirmed = max(p.confirmed, message.Upto)
 		p.sent = max(p.sent, p.confirmed)
@@ -384,13 +403,14 @@ func (m *Member) serve(to Peer, want *Message, out *Output) {
 		m.send(to, Message{Kind: Gone, Name: want.Name}, out)
 		return
 	}
-	if want.At%PieceBytes != 0 || want.At >= len(d.data) {
+	size := m.opts.Piece
+	if want.At%size != 0 || want.At >= len(d.data) {
 		m.counts.Refused++
 		return
 	}
-	for at := want.At; at < len(d.data) && at < want.At+want.Count*PieceBytes; at += PieceBytes {
+	for at := want.At; at < len(d.data) && at < want.At+want.Count*size; at += size {
 		m.counts.Served++
-		m.send(to, Message{Kind: Piece, Name: want.Name, At: at, Data: d.data[at:min(at+PieceBytes, len(d.data))]}, out)
+		m.send(to, Message{Kind: Piece, Name: want.Name, At: at, Data: d.data[at:min(at+size, len(d.data))]}, out)
 	}
 }
 
@@ -429,6 +449,16 @@ func (m *Member) Get(name string) (data []byte, here bool) {
 	m.used++
 	d.used = m.used
 	return d.data, true
+}
+
+// Missing is how many of the names another member does not have, as far as its list is here.
+func (m *Member) Missing(at Peer, names []string) (n int) {
+	for _, name := range names {
+		if d := m.data[name]; d == nil || d.copies[at] == Dropped {
+			n++
+		}
+	}
+	return n
 }
 
 // Size is the size of data that are written; false: they are not known here.

@@ -15,7 +15,7 @@ const (
 	MaxSize = 256 << 20
 	// MaxNames is how many names one member writes or holds at most in a phase.
 	MaxNames = 1 << 16
-	// PieceBytes is the size of each piece but the last one.
+	// PieceBytes is how many bytes a piece has at most.
 	PieceBytes = 48 << 10
 	// maxEntries is how many entries one message has at most.
 	maxEntries = 128
@@ -85,7 +85,7 @@ type Message struct {
 	Entries []Entry // of a Have, at most 128; of a Found, one
 	Name    string  // of a Want, a Piece, a Gone and a Find
 	Digest  Digest  // of a Want
-	At      int     // of a Want and a Piece: a multiple of PieceBytes
+	At      int     // of a Want and a Piece: a multiple of the size of pieces
 	Count   int     // of a Want, at most 8
 	Data    []byte  // of a Piece
 	Round   uint64  // of an Ask and an Answer

@@ -147,8 +147,8 @@ func (w *world) justify(reads []string, why string) {
 	for _, name := range reads {
 		if strings.Contains(why, fmt.Sprintf("%q", name)) && strings.Contains(why, "no member that has them is left") {
 			for _, n := range w.nodes {
-				if d := n.data[name]; d != nil && d.here && d.own {
-					w.t.Errorf("task %q fails, and %s keeps %q: %s", reads, n.self.Name, name, why)
+				if d := n.data[name]; d != nil && d.here {
+					w.t.Errorf("task %q fails, and %s has %q: %s", reads, n.self.Name, name, why)
 				}
 			}
 			w.lost++

@@ -22,8 +22,10 @@ type Options struct {
 	Repeat   time.Duration             // until a record without a verdict is sent again; default 200 ms
 	Patience time.Duration             // until a demand without an answer counts as refused; default 1 s
 	Ready    func(reads []string) bool // whether a task that reads these data may start here; nil: each may
-	Central  bool                      // the synchronizer plans the moves of objects, and this member tells what they weigh
-	Stay     time.Duration             // for which an object does not go back to the member that it came from; 0: it may at once
+	// Missing is how many of these data another member does not have; nil: all members count alike.
+	Missing func(at Peer, reads []string) int
+	Central bool          // the synchronizer plans the moves of objects, and this member tells what they weigh
+	Stay    time.Duration // for which an object does not go back to the member that it came from; 0: it may at once
 }
 
 func (o Options) withDefaults() Options {

@@ -486,6 +486,11 @@ func (m *Member) answer(now clocksync.Instant, p *peer, d *Demand, out *Output) 
 			}
 		}
 	}
+	if m.opts.Missing != nil && m.Reads() && !m.leave.gives && !m.accounts.unsure() {
+		own, others := m.cheapest(p.Peer, share)
+		m.passedOn(now, p, others[:m.giveChosen(p.Peer, d, own, len(own), others, out)])
+		return
+	}
 	var passOn []Parted
 	holder, has := p.String(), slices.Clip(d.Has)
 	for i := 0; i < len(m.waiting) && len(passOn) < share.Tasks-m.accounts.waiting(); i++ {
@@ -496,8 +501,12 @@ func (m *Member) answer(now clocksync.Instant, p *peer, d *Demand, out *Output) 
 			}
 		}
 	}
-	passOn = passOn[:m.give(p.Peer, d, share.Tasks, passOn, out)]
-	for _, l := range passOn {
+	m.passedOn(now, p, passOn[:m.give(p.Peer, d, share.Tasks, passOn, out)])
+}
+
+// passedOn notes leases of others that went to another member.
+func (m *Member) passedOn(now clocksync.Instant, p *peer, list []Parted) {
+	for _, l := range list {
 		m.waiting = slices.DeleteFunc(m.waiting, func(w Parted) bool { return w.id() == l.id() })
 		m.forgetObject(l.Lease.Task.ID)
 		m.passed = append(m.passed, passed{l.Account, Held{ID: l.Lease.Task.ID, On: l.Lease.On, Passed: true}, p.Peer, now.Add(m.opts.Patience), p.number})
@@ -544,6 +553,11 @@ func (s *slot) mayPart() bool { return s.runs() && !s.recording && s.demand == 0
 // give sends at most n own tasks that wait and then leases of others, as many as a parcel holds. An
 // empty parcel refuses. It returns how many leases of others went.
 func (m *Member) give(to Peer, d *Demand, n int, others []Parted, out *Output) int {
+	return m.giveChosen(to, d, nil, n, others, out)
+}
+
+// giveChosen is give for own tasks that were chosen, n of them; nil: the next ones.
+func (m *Member) giveChosen(to Peer, d *Demand, own []*open, n int, others []Parted, out *Output) int {
 	parcel, bytes := &Parcel{Demand: d.Number}, 0
 	add := func(l Parted) bool {
 		bytes += l.bytes()
@@ -561,8 +575,10 @@ func (m *Member) give(to Peer, d *Demand, n int, others []Parted, out *Output) i
 		if single = m.accounts.unsure(); single && len(parcel.Leases) > 0 {
 			break
 		}
-		l, ok := m.accounts.hand(holder, d.Number, has, stays)
-		if !ok {
+		var l Lease
+		if ok := own != nil; ok {
+			l = m.accounts.own.handOut(own[len(own)-n], holder, d.Number)
+		} else if l, ok = m.accounts.hand(holder, d.Number, has, stays); !ok {
 			break
 		}
 		if full = !add(Parted{m.opts.Self, l}); full {

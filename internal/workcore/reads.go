@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/gopegasus/pegasus/balance/local"
 )
 
 // maxLook is how many tasks that wait are looked at for one whose data are here.
@@ -147,3 +149,64 @@ func (m *Member) Waiting(list [][]string) [][]string {
 
 // Unwritten is how many names of data tasks of the own account wait for.
 func (m *Member) Unwritten() int { return len(m.accounts.own.account.unwritten()) }
+
+// candidates are tasks that wait here and read the same data.
+type candidates struct {
+	own     []*open
+	others  []Parted
+	missing int // data that the member which asks does not have
+}
+
+func (c *candidates) len() int { return len(c.own) + len(c.others) }
+
+// cheapest are the tasks of a share for a member that asks, of those that wait here and are looked at: of the class that costs
+// it the fewest data a task, then of the next one, and so on. An own task that may have killed a member, and one for an object, are
+// left out.
+func (m *Member) cheapest(to Peer, share local.Share) (own []*open, others []Parted) {
+	n := share.Tasks
+	if n <= 0 {
+		return nil, nil
+	}
+	classes, order := map[string]*candidates{}, []*candidates(nil)
+	of := func(t *Task) *candidates {
+		key := strings.Join(t.Reads, fullMark)
+		c := classes[key]
+		if c == nil {
+			c = &candidates{missing: m.opts.Missing(to, t.Reads)}
+			classes[key] = c
+			if c.missing == 0 || !share.Near {
+				order = append(order, c)
+			}
+		}
+		return c
+	}
+	m.accounts.own.waiting.each(func(o *open) {
+		if o.box == nil && !o.lease.unsure {
+			c := of(&o.task)
+			c.own = append(c.own, o)
+		}
+	})
+	for i := range m.waiting {
+		if l := &m.waiting[i]; l.Lease.Task.Object == nil {
+			c := of(&l.Lease.Task)
+			c.others = append(c.others, *l)
+		}
+	}
+	own = []*open{}
+	for left := n; left > 0 && len(order) > 0; {
+		best := 0
+		for i, c := range order {
+			// The cost a task is missing / min(left, len).
+			if c.missing*min(left, order[best].len()) < order[best].missing*min(left, c.len()) {
+				best = i
+			}
+		}
+		c := order[best]
+		order = slices.Delete(order, best, best+1)
+		k := min(left, len(c.own))
+		own, left = append(own, c.own[:k]...), left-k
+		k = min(left, len(c.others))
+		others, left = append(others, c.others[:k]...), left-k
+	}
+	return own, others
+}

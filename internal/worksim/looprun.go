@@ -494,7 +494,9 @@ func (p *loopPart) send(f *workcore.Frame) {
 	w.result.Bytes += bytes
 	to, frame := w.nodes[w.places[f.To.Name]], *f.Loop
 	frame.Spans = slices.Clone(frame.Spans)
-	for _, d := range w.set.Network.delays(w.World, bytes) {
+	net := &w.set.Network
+	travel := func() time.Duration { return net.Cost + time.Duration(bytes)*net.PerByte }
+	for _, d := range net.delays(w.World, travel) {
 		at := max(w.Now().Add(d), n.last[to.place]) // Frames between two members stay in order.
 		n.last[to.place] = at
 		w.After(at.Sub(w.Now()), func() {

@@ -29,6 +29,13 @@ type Result struct {
 	Withdrawn  int           // how often a node was
 	Twice      int           // items that were recorded once more
 	Faults     []string      // what must never happen
+	Waits      []float64     // of each node: the part of its time in which it ran nothing, and tasks waited there for objects
+	Objects    int           // that were fetched
+	Classes    int           // of tasks: the different objects that they read
+	Diameter   int           // of the network: the most links between two nodes
+	Load       float64       // the largest work that one node puts, as a multiple of the mean
+	Oracle     *Oracle       // nil: there is none for this scenario
+	Lanes      []Lane        // of each node
 }
 
 // The bounds.
@@ -55,16 +62,34 @@ func (w *world) finish() *Result {
 			idle = max(0, 1-n.busy.Seconds()/all)
 		}
 		r.Idle = append(r.Idle, idle)
+		r.Waits = append(r.Waits, n.lane.part(Moving))
+		r.Lanes = append(r.Lanes, n.lane.spans)
+		if n.data != nil {
+			r.Objects += int(n.data.Counts().Fetched) //nolint:gosec // It is a count.
+		}
 	}
+	r.Classes, r.Diameter = w.countClasses(), min(1, len(w.nodes)-1)
+	if w.links != nil {
+		r.Diameter = w.links.diameter
+	}
+	for _, s := range w.shares() {
+		r.Load = max(r.Load, s.work*float64(len(w.nodes))/r.Work)
+	}
+	r.Oracle = w.oracle()
 	return r
+}
+
+// meanOf is the mean of a list.
+func meanOf(list []float64) (mean float64) {
+	for _, x := range list {
+		mean += x / float64(len(list))
+	}
+	return mean
 }
 
 // IdleOf returns the least, the mean and the largest of Idle.
 func (r *Result) IdleOf() (least, mean, most float64) {
-	for _, x := range r.Idle {
-		mean += x / float64(len(r.Idle))
-	}
-	return slices.Min(r.Idle), mean, slices.Max(r.Idle)
+	return slices.Min(r.Idle), meanOf(r.Idle), slices.Max(r.Idle)
 }
 
 // bound is a time that no strategy can be below: for each instant at which tasks are put, all work that is put

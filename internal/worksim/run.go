@@ -13,6 +13,7 @@ import (
 
 	"github.com/gopegasus/pegasus/balance/local"
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/datacore"
 	"github.com/gopegasus/pegasus/internal/sim"
 	"github.com/gopegasus/pegasus/internal/workcore"
 	"github.com/gopegasus/pegasus/predicates"
@@ -32,6 +33,8 @@ type world struct {
 	nodes   []*node
 	places  map[string]int // of nodes, by name
 	roster  []workcore.Peer
+	links   *links    // nil: each pair of nodes has one
+	classes []class   // of items
 	weights []float64 // of items
 	before  []float64 // by item: the weights of the items before it; one more than there are items
 	counts  []uint8   // by item: how often it was recorded
@@ -63,6 +66,15 @@ type node struct {
 	withdrawals int
 	ended       clocksync.Instant // when it died, or the run ended
 	busy        time.Duration     // of all slots
+
+	data     *datacore.Member // nil: tasks read none
+	dataOut  datacore.Output
+	dataWake clocksync.Instant
+	looks    bool       // a tick of the machine is due at once
+	waiting  [][]string // memory of planData
+	running  [][]string
+	queued   int // tasks that wait here
+	lane     lane
 }
 
 // slot is where a function runs.
@@ -77,6 +89,7 @@ type slot struct {
 	since       clocksync.Instant
 	told        int
 	yield       time.Duration
+	reads       []string // names of data
 }
 
 // Run simulates a scenario with its seed.
@@ -120,6 +133,7 @@ func run(s *Scenario, stop func() error, bend func(*workcore.Frame, *node) bool)
 // build makes the nodes, and what is to happen.
 func (w *world) build() error {
 	s := w.set
+	w.links = newLinks(&s.Network, s.nodes())
 	for i := range s.Nodes {
 		g := &s.Nodes[i]
 		for k := range g.Count {
@@ -131,13 +145,20 @@ func (w *world) build() error {
 			if err != nil {
 				return err
 			}
-			n := &node{world: w, place: len(w.nodes), wake: clocksync.MaxInstant, ended: -1}
+			n := &node{world: w, place: len(w.nodes), wake: clocksync.MaxInstant, dataWake: clocksync.MaxInstant, ended: -1}
 			n.peer = workcore.Peer{Name: fmt.Sprintf("n%04d", n.place+1), Life: 1}
 			n.speed = newSpeed(base, g.Changes, clocksync.Instant(0).Add(time.Duration(k)*g.Changes.Shift))
 			n.slots = make([]slot, cmp.Or(g.Slots, s.Work.Slots, 1))
 			n.last = make([]clocksync.Instant, s.nodes())
+			n.newData(s)
+			var ready func([]string) bool
+			var missing func(workcore.Peer, []string) int
+			if n.data != nil {
+				ready = n.data.Ready
+				missing = func(at workcore.Peer, reads []string) int { return n.data.Missing(datacore.Peer(at), reads) }
+			}
 			n.machine = workcore.NewMember(workcore.Options{
-				Self: n.peer, Slots: len(n.slots), Strategy: strategy, Topology: local.Topology(s.Work.Topology),
+				Ready: ready, Missing: missing, Self: n.peer, Slots: len(n.slots), Strategy: strategy, Topology: local.Topology(s.Work.Topology),
 				Limits: workcore.Limits{Retry: s.Work.Retry, Losses: s.Work.Losses, Open: s.Work.Open},
 			})
 			w.places[n.peer.Name] = n.place
@@ -145,8 +166,12 @@ func (w *world) build() error {
 		}
 	}
 	for _, n := range w.nodes {
-		w.After(0, func() { n.step(&workcore.Input{Kind: workcore.InRoster, Roster: w.roster}) })
+		w.After(0, func() {
+			n.setDataRoster(w.roster)
+			n.step(&workcore.Input{Kind: workcore.InRoster, Roster: w.roster})
+		})
 	}
+	w.writeObjects()
 	for i := range s.Tasks {
 		w.draw(i)
 	}
@@ -190,19 +215,20 @@ func (w *world) draw(entry int) {
 	}
 	w.yields = append(w.yields, t.Yield)
 	lists := make([][]*workcore.Task, len(w.nodes))
+	area := 1.0
 	for i := range t.Count {
-		low := len(w.weights)
+		low, reads := len(w.weights), w.set.classOf(t, i)
+		if t.Areas > 0 && i%t.Areas == 0 {
+			area = 0.5 + dice.Float64()
+		}
 		for k := range items {
-			x := t.Weight.draw(i*items+k, t.Count*items, dice.Float64, dice.ExpFloat64)
-			w.weights = append(w.weights, x)
+			x := area * t.Weight.draw(i*items+k, t.Count*items, dice.Float64, dice.ExpFloat64)
+			w.weights, w.classes = append(w.weights, x), append(w.classes, reads)
 			w.before = append(w.before, w.before[low+k]+x)
 		}
-		by := t.Put.Node - 1
-		if by < 0 {
-			by = i % len(w.nodes)
-		}
+		by := t.putter(i, len(w.nodes))
 		lists[by] = append(lists[by], &workcore.Task{
-			ID: fmt.Sprintf("%d/%d", entry+1, i+1), Func: fmt.Sprintf("%s/%d", t.Kind, entry), Body: span(low, low+items, t.Bytes), Weight: w.work(low, low+items),
+			ID: fmt.Sprintf("%d/%d", entry+1, i+1), Func: fmt.Sprintf("%s/%d", t.Kind, entry), Body: span(low, low+items, t.Bytes), Weight: w.work(low, low+items), Reads: reads.names(),
 		})
 	}
 	w.result.Tasks += t.Count
@@ -247,7 +273,10 @@ func (w *world) kill(n *node) {
 		w.roster = slices.DeleteFunc(slices.Clone(w.roster), func(p workcore.Peer) bool { return p == n.peer })
 		roster := w.roster
 		for _, other := range w.nodes {
-			w.After(w.set.Network.Cost, func() { other.step(&workcore.Input{Kind: workcore.InRoster, Roster: roster}) })
+			w.After(w.set.Network.Cost, func() {
+				other.setDataRoster(roster)
+				other.step(&workcore.Input{Kind: workcore.InRoster, Roster: roster})
+			})
 		}
 	})
 }
@@ -311,9 +340,12 @@ func (n *node) step(in *workcore.Input) {
 		})
 	}
 	runs, results := slices.Clone(out.Runs), len(out.Results)
+	n.queued = out.Told.Queued
 	for i := range runs {
 		n.start(&runs[i])
 	}
+	n.note()
+	n.planData()
 	if results > 0 && len(n.puts) > 0 {
 		w.After(0, n.putTasks)
 	}
@@ -321,7 +353,7 @@ func (n *node) step(in *workcore.Input) {
 
 // send puts a frame on its way.
 func (n *node) send(f *workcore.Frame) {
-	w, net := n.world, &n.world.set.Network
+	w := n.world
 	bytes := len(f.Append(nil))
 	w.result.Messages++
 	w.result.Bytes += bytes
@@ -330,25 +362,38 @@ func (n *node) send(f *workcore.Frame) {
 		w.result.Moved += len(f.Parcel.Leases)
 	}
 	to, frame := w.nodes[w.places[f.To.Name]], f.Kept()
-	for _, d := range net.delays(w.World, bytes) {
+	n.transmit(to, bytes, func() {
+		if w.bend == nil || w.bend(&frame, to) {
+			to.step(&workcore.Input{Kind: workcore.InFrame, Frame: &frame})
+		}
+	})
+}
+
+// transmit has something happen once bytes have come to a node, if they come.
+func (n *node) transmit(to *node, bytes int, do func()) {
+	w, net := n.world, &n.world.set.Network
+	travel := func() time.Duration {
+		if w.links != nil && n != to {
+			return w.links.arrival(w.Now(), n.place, to.place, bytes).Sub(w.Now())
+		}
+		cost, all := net.times(n.place, to.place, bytes)
+		return cost + all
+	}
+	for _, d := range net.delays(w.World, travel) {
 		at := max(w.Now().Add(d), n.last[to.place]) // Frames between two members stay in order.
 		n.last[to.place] = at
-		w.After(at.Sub(w.Now()), func() {
-			if w.bend == nil || w.bend(&frame, to) {
-				to.step(&workcore.Input{Kind: workcore.InFrame, Frame: &frame})
-			}
-		})
+		w.After(at.Sub(w.Now()), do)
 	}
 }
 
-// delays draws how long the copies of a frame take that arrive.
-func (n *Network) delays(w *sim.World, bytes int) (list []time.Duration) {
+// delays draws how long the copies of a frame take that arrive, each of which travels for a time.
+func (n *Network) delays(w *sim.World, travel func() time.Duration) (list []time.Duration) {
 	copies := 1
 	if n.Double > 0 && w.Rand.Float64() < n.Double {
 		copies = 2
 	}
 	for range copies {
-		d := n.Cost + time.Duration(bytes)*n.PerByte
+		d := travel()
 		if n.Jitter > 0 {
 			d += w.Between(0, n.Jitter)
 		}
@@ -399,7 +444,7 @@ func (n *node) start(r *workcore.Run) {
 	kind, entry, _ := strings.Cut(r.Task.Func, "/")
 	var number int
 	_, _ = fmt.Sscan(entry, &number) // As draw wrote it.
-	*s = slot{runs: true, bag: kind == Bag, remote: r.Account != n.peer, event: s.event + 1, low: low, at: low, high: high, since: n.world.Now(), yield: n.world.yields[number]}
+	*s = slot{runs: true, bag: kind == Bag, remote: r.Account != n.peer, event: s.event + 1, low: low, at: low, high: high, since: n.world.Now(), yield: n.world.yields[number], reads: r.Task.Reads}
 	n.awaitEnd(r.Slot)
 	if s.bag {
 		s.told = high - low
@@ -573,4 +618,5 @@ func (n *node) stopAll() {
 		n.halt(&n.slots[i])
 	}
 	n.ended = n.world.Now()
+	n.lane.end(n.ended)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/gopegasus/pegasus/balance/local"
 	"github.com/gopegasus/pegasus/internal/config"
 	"github.com/gopegasus/pegasus/internal/plan"
+	"github.com/gopegasus/pegasus/internal/workcore"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
 	"github.com/gopegasus/pegasus/predicates"
 )
@@ -21,6 +22,7 @@ type Scenario struct {
 	Nodes   Nodes       `yaml:"nodes"`          // in their order
 	Network Network     `yaml:"network"`        // between all nodes
 	Work    config.Work `yaml:"work"`           // as in a configuration
+	Data    Data        `yaml:"data"`           // that tasks read
 	Tasks   []Tasks     `yaml:"tasks,required"` // in the order in which they are put
 	Kills   Kills       `yaml:"kills"`          // of nodes
 
@@ -59,6 +61,22 @@ type Network struct {
 	Jitter  time.Duration `yaml:"jitter"`   // the most, drawn for each frame
 	Loss    float64       `yaml:"loss"`     // the part of the frames that is lost
 	Double  float64       `yaml:"double"`   // the part that arrives twice
+
+	Topology string `yaml:"topology"` // between which nodes there are links; empty: all
+	Slow     Slow   `yaml:"slow"`     // a link that is slower
+}
+
+// Slow is a link that is slower, in both directions, by a factor. From and To are nodes.
+type Slow struct {
+	From   int     `yaml:"from"`   // one end
+	To     int     `yaml:"to"`     // the other
+	Factor float64 `yaml:"factor"` // 0: none is slower
+}
+
+// Data are objects that tasks read.
+type Data struct {
+	Count int `yaml:"count"` // of them; 0: there are none
+	Bytes int `yaml:"bytes"` // of each
 }
 
 // The kinds of tasks.
@@ -76,12 +94,15 @@ type Tasks struct {
 	Weight Weight        `yaml:"weight"` // of a plain task, or of an item
 	Yield  time.Duration `yaml:"yield"`  // the work between two yields of a bag
 	Bytes  int           `yaml:"bytes"`  // of the argument
+	Reads  int           `yaml:"reads"`  // how many objects in a row each task reads; from task to task they move over all objects
+	Areas  int           `yaml:"areas"`  // so many tasks in a row have one more factor of their weights, drawn from 0.5 to 1.5; 0: none has
 }
 
 // Put says who puts tasks, and when.
 type Put struct {
-	Node int           `yaml:"node"` // 0: all nodes in turn
-	At   time.Duration `yaml:"at"`   // after the begin of the run
+	Node  int           `yaml:"node"`  // 0: all nodes in turn
+	Split bool          `yaml:"split"` // each node puts an equal part in a row; with node: 0
+	At    time.Duration `yaml:"at"`    // after the begin of the run
 }
 
 // Weight draws units of work.
@@ -119,6 +140,9 @@ const (
 	maxNumber = 1e12
 	leastWork = 1e-9
 	maxBytes  = 48 << 10
+	// maxObjects is how many objects there are at most, and maxObject how large one is.
+	maxObjects = 10_000
+	maxObject  = 32 << 20
 )
 
 func defaultGroup() Group { return Group{Count: 1, Speed: 1} }
@@ -134,6 +158,7 @@ func Default() Scenario {
 	return Scenario{
 		Seed: 1, Nodes: Nodes{g}, Work: config.DefaultWork(),
 		Network: Network{Cost: 100 * time.Microsecond, PerByte: 10 * time.Nanosecond},
+		Data:    Data{Bytes: 1 << 20},
 		Kills:   Kills{Until: 10 * time.Second, Silence: 2 * time.Second}, Withdrawals: Withdrawals{Until: 10 * time.Second},
 	}
 }
@@ -265,12 +290,18 @@ func (s *Scenario) check(doc *yamlconf.Doc) {
 	}
 	c.need(total <= maxNodes, "nodes", "there are %d nodes, and at most %d are allowed", total, maxNodes)
 	s.Network.check(c)
+	s.checkNetwork(c, total)
+	c.count(s.Data.Count, 0, maxObjects, "data.count")
+	c.count(s.Data.Bytes, 0, maxObject, "data.bytes")
 	s.checkWork(doc)
 	c.need(!s.Work.Strategy.Central(), "work.strategy.kind", notSimulated, s.Work.Strategy.Kind)
 	c.need(len(s.Tasks) > 0, "tasks", "the list is empty: write tasks to put")
 	items := 0
 	for i := range s.Tasks {
-		items = min(items+s.Tasks[i].check(c, fmt.Sprintf("tasks[%d]", i), total), maxItems+1)
+		t, at := &s.Tasks[i], fmt.Sprintf("tasks[%d]", i)
+		items = min(items+t.check(c, at, total), maxItems+1)
+		c.need(t.Reads >= 0 && t.Reads <= s.Data.Count && t.Reads <= workcore.MaxReads, at+".reads", "%d is out of range: write 0 to %d, and set data.count to the number of objects", t.Reads, min(s.Data.Count, workcore.MaxReads))
+		c.need(t.Reads == 0 || t.Kind == Plain, at+".reads", "a bag reads no data here: write kind: %s", Plain)
 	}
 	c.need(items <= maxItems, "tasks", "there are more than %d tasks and items of bags: give them more weight instead", maxItems)
 	s.checkKills(c)
@@ -287,6 +318,50 @@ func (n *Network) check(c checker) {
 	c.within(n.Jitter, 0, maxFrame, "network.jitter")
 	c.number(n.Loss, 0, 0.9, "network.loss")
 	c.number(n.Double, 0, 1, "network.double")
+}
+
+// checkNetwork checks the topology of a number of nodes.
+func (s *Scenario) checkNetwork(c checker, nodes int) {
+	n := &s.Network
+	_, err := local.ParseTopology(n.Topology)
+	c.need(err == nil, "network.topology", "%q is no topology: write one of %s", n.Topology, strings.Join(local.Topologies, ", "))
+	if n.Slow == (Slow{}) {
+		return
+	}
+	c.number(n.Slow.Factor, 1, 1e6, "network.slow.factor")
+	c.count(n.Slow.From, 1, nodes, "network.slow.from")
+	c.count(n.Slow.To, 1, nodes, "network.slow.to")
+	linked := err == nil && nodes <= maxNodes && slices.Contains(local.Topology(n.Topology).AppendNeighbours(nil, n.Slow.From-1, nodes), n.Slow.To-1)
+	c.need(linked, "network.slow", "there is no link between the nodes %d and %d: write two neighbours of the topology", n.Slow.From, n.Slow.To)
+}
+
+// Resize has another number of nodes, of the kind of the only group, and as many tasks and objects for each as before.
+func (s *Scenario) Resize(nodes int) error {
+	if len(s.Nodes) != 1 || nodes < 1 || nodes > maxNodes {
+		return fmt.Errorf("%d nodes: use 1 to %d nodes, and a scenario with one group of them", nodes, maxNodes)
+	}
+	before := s.Nodes[0].Count
+	s.Nodes[0].Count = nodes
+	for i := range s.Tasks {
+		t := &s.Tasks[i]
+		if t.Put.Node > nodes {
+			return fmt.Errorf("%d nodes: node %d puts tasks: use more nodes", nodes, t.Put.Node)
+		}
+		if t.Count = max(1, t.Count*nodes/before); t.Count > maxItems {
+			return fmt.Errorf("%d nodes: they have %d tasks, and at most %d are allowed: use fewer nodes", nodes, t.Count, maxItems)
+		}
+	}
+	if s.Data.Count > 0 {
+		reads := 1
+		for i := range s.Tasks {
+			reads = max(reads, s.Tasks[i].Reads)
+		}
+		s.Data.Count = max(1, (s.Data.Count-reads+1)*nodes/before) + reads - 1
+	}
+	if max(s.Network.Slow.From, s.Network.Slow.To) > nodes {
+		s.Network.Slow = Slow{}
+	}
+	return nil
 }
 
 func (g *Group) check(c checker, at string) {
@@ -324,6 +399,8 @@ func (t *Tasks) check(c checker, at string, nodes int) int {
 	c.count(t.Count, 1, maxItems, at+".count")
 	c.within(t.Yield, time.Microsecond, maxTime, at+".yield")
 	c.count(t.Bytes, 0, maxBytes-bodyBytes, at+".bytes")
+	c.count(t.Areas, 0, maxItems, at+".areas")
+	c.need(!t.Put.Split || t.Put.Node == 0, at+".put.split", "node %d puts all tasks: write node: 0", t.Put.Node)
 	w := &t.Weight
 	switch at := at + ".weight"; {
 	case w.Uniform != nil:

@@ -13,51 +13,70 @@ import (
 
 // figure is one line of the output.
 type figure struct {
-	name string
-	of   func(*Result) float64
-	text func(float64) string
+	name   string
+	of     func(*Result) float64
+	text   func(float64) string
+	oracle func(*Oracle) float64 // nil: the oracle has no such figure
 }
 
 func number(x float64) string  { return fmt.Sprintf("%.0f", x) }
 func part(x float64) string    { return fmt.Sprintf("%.1f%%", 100*x) }
 func seconds(x float64) string { return fmt.Sprintf("%.3fs", x) }
+func places(x float64) string  { return fmt.Sprintf("%.4f", x) }
+func short(x float64) string   { return fmt.Sprintf("%.2f", x) }
 
 var figures = []figure{
-	{"time", func(r *Result) float64 { return r.Time.Seconds() }, seconds},
-	{"bound", func(r *Result) float64 { return r.Bound.Seconds() }, seconds},
-	{"efficiency", func(r *Result) float64 { return r.Efficiency }, func(x float64) string { return fmt.Sprintf("%.4f", x) }},
-	{"idle, least", func(r *Result) float64 { x, _, _ := r.IdleOf(); return x }, part},
-	{"idle, mean", func(r *Result) float64 { _, x, _ := r.IdleOf(); return x }, part},
-	{"idle, most", func(r *Result) float64 { _, _, x := r.IdleOf(); return x }, part},
-	{"parcels", func(r *Result) float64 { return float64(r.Parcels) }, number},
-	{"tasks moved", func(r *Result) float64 { return float64(r.Moved) }, number},
-	{"messages", func(r *Result) float64 { return float64(r.Messages) }, number},
-	{"bytes", func(r *Result) float64 { return float64(r.Bytes) }, number},
-	{"nodes killed", func(r *Result) float64 { return float64(r.Killed) }, number},
-	{"withdrawn", func(r *Result) float64 { return float64(r.Withdrawn) }, number},
-	{"done again", func(r *Result) float64 { return r.Again }, func(x float64) string { return fmt.Sprintf("%.2f", x) }},
-	{"recorded twice", func(r *Result) float64 { return float64(r.Twice) }, number},
+	{"time", func(r *Result) float64 { return r.Time.Seconds() }, seconds, func(o *Oracle) float64 { return o.Time.Seconds() }},
+	{"bound", func(r *Result) float64 { return r.Bound.Seconds() }, seconds, nil},
+	{"efficiency", func(r *Result) float64 { return r.Efficiency }, places, func(o *Oracle) float64 { return o.Efficiency }},
+	{"idle, least", func(r *Result) float64 { x, _, _ := r.IdleOf(); return x }, part, nil},
+	{"idle, mean", func(r *Result) float64 { _, x, _ := r.IdleOf(); return x }, part, func(o *Oracle) float64 { return o.Idle }},
+	{"idle, most", func(r *Result) float64 { _, _, x := r.IdleOf(); return x }, part, nil},
+	{"waits for data, mean", func(r *Result) float64 { return meanOf(r.Waits) }, part, func(o *Oracle) float64 { return o.Overhead }},
+	{"waits for data, most", func(r *Result) float64 { return slices.Max(r.Waits) }, part, nil},
+	{"parcels", func(r *Result) float64 { return float64(r.Parcels) }, number, nil},
+	{"tasks moved", func(r *Result) float64 { return float64(r.Moved) }, number, func(o *Oracle) float64 { return float64(o.Tasks) }},
+	{"objects moved", func(r *Result) float64 { return float64(r.Objects) }, number, func(o *Oracle) float64 { return float64(o.Moves) }},
+	{"messages", func(r *Result) float64 { return float64(r.Messages) }, number, nil},
+	{"bytes", func(r *Result) float64 { return float64(r.Bytes) }, number, nil},
+	{"largest load", func(r *Result) float64 { return r.Load }, short, nil},
+	{"classes", func(r *Result) float64 { return float64(r.Classes) }, number, nil},
+	{"diameter", func(r *Result) float64 { return float64(r.Diameter) }, number, nil},
+	{"nodes killed", func(r *Result) float64 { return float64(r.Killed) }, number, nil},
+	{"withdrawn", func(r *Result) float64 { return float64(r.Withdrawn) }, number, nil},
+	{"done again", func(r *Result) float64 { return r.Again }, short, nil},
+	{"recorded twice", func(r *Result) float64 { return float64(r.Twice) }, number, nil},
 }
 
-// Table has a row for each figure: its value, or of several seeds the least, the median and the largest.
+// Table has a row for each figure: its value, or of several seeds the least, the median and the largest; and what the oracle
+// comes to, of several seeds the median.
 func Table(results []*Result) [][]string {
-	var rows [][]string
+	head := []string{"", "RUN"}
 	if len(results) > 1 {
-		rows = append(rows, []string{"", "MIN", "MEDIAN", "MAX"})
+		head = []string{"", "MIN", "MEDIAN", "MAX"}
 	}
+	rows := [][]string{append(head, "ORACLE")}
+	hasOracle := !slices.ContainsFunc(results, func(r *Result) bool { return r.Oracle == nil })
 	for _, f := range figures {
-		list := make([]float64, len(results))
+		list, oracle := make([]float64, len(results)), make([]float64, len(results))
 		for i, r := range results {
-			list[i] = f.of(r)
+			if list[i] = f.of(r); hasOracle && f.oracle != nil {
+				oracle[i] = f.oracle(r.Oracle)
+			}
 		}
 		slices.Sort(list)
+		slices.Sort(oracle)
 		row := []string{f.name, f.text(list[0])}
 		if n := len(list); n > 1 {
 			row = append(row, f.text(list[(n-1)/2]), f.text(list[n-1]))
 		} else if f.name == "bound" {
 			row[1] += " (" + results[0].Why + ")"
 		}
-		rows = append(rows, row)
+		cell := "-"
+		if hasOracle && f.oracle != nil {
+			cell = f.text(oracle[(len(oracle)-1)/2])
+		}
+		rows = append(rows, append(row, cell))
 	}
 	return rows
 }
@@ -68,12 +87,19 @@ func (r *Result) Fields(strategy local.Config) map[string]any {
 	for i, x := range r.Idle {
 		idle[i] = rounded(x)
 	}
-	return map[string]any{
+	object := map[string]any{
 		"seed": r.Seed, "strategy": StrategyText(strategy), "nodes": r.Nodes, "tasks": r.Tasks, "items": r.Items, "work": rounded(r.Work),
 		"time_seconds": r.Time.Seconds(), "bound_seconds": r.Bound.Seconds(), "bound": r.Why, "efficiency": rounded(r.Efficiency), "idle": idle,
 		"parcels": r.Parcels, "moved": r.Moved, "messages": r.Messages, "bytes": r.Bytes, "killed": r.Killed, "withdrawn": r.Withdrawn,
 		"done": rounded(r.Done), "done_again": rounded(r.Again), "recorded_twice": r.Twice, "faults": append([]string{}, r.Faults...),
+		"waits": rounded(meanOf(r.Waits)), "objects_moved": r.Objects, "classes": r.Classes, "diameter": r.Diameter, "largest_load": rounded(r.Load),
 	}
+	if o := r.Oracle; o != nil {
+		object["oracle"] = map[string]any{
+			"time_seconds": o.Time.Seconds(), "efficiency": rounded(o.Efficiency), "idle": rounded(o.Idle), "waits": rounded(o.Overhead), "objects_moved": o.Moves, "moved": o.Tasks,
+		}
+	}
+	return object
 }
 
 // rounded has six digits behind the point: processors add up differently beyond.
