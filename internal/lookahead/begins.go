@@ -46,6 +46,9 @@ func (b *Begins) Reset(domains []clocksync.Domain) {
 	b.Clear()
 }
 
+// Len is how many members there are.
+func (b *Begins) Len() int { return len(b.members) }
+
 // Clear forgets all that was noted.
 func (b *Begins) Clear() {
 	for i := range b.domains {
