@@ -659,11 +659,11 @@ func (c *Core) probe(out *Output) {
 		return
 	}
 	c.needs = c.det.Needs(c.needs[:0])
-	switch asks, pastAll := c.asksNow(); {
+	switch asks, pastAll := c.ondemand.asks(c); {
 	case !asks:
 		return
 	case pastAll:
-		c.askPastAll(out)
+		c.ondemand.askPastAll(c, out)
 		return
 	}
 	for _, w := range c.runs {

@@ -68,13 +68,12 @@ func (o *ondemand) touch(m *member) {
 // few reports whether there are few members, so that each question is past all that waits.
 func (o *ondemand) few() bool { return o.ahead != nil && o.begins.Len() <= fewMembers }
 
-// asksNow reports whether evidence that is missing is to be asked for, and whether past all that waits.
-func (c *Core) asksNow() (asks, pastAll bool) {
-	o := &c.ondemand
+// asks reports whether evidence that is missing is to be asked for, and whether past all that waits.
+func (o *ondemand) asks(c *Core) (asks, pastAll bool) {
 	if o.ahead == nil || o.dense || len(c.needs) == 0 || c.now < o.again {
 		return true, false
 	}
-	if !c.maySettle() {
+	if !o.maySettle(c) {
 		o.behind = true
 		return false, false
 	}
@@ -85,9 +84,9 @@ func (c *Core) asksNow() (asks, pastAll bool) {
 
 // maySettle reports whether evidence that is missing can change where a predicate stands: that is so
 // unless each of them is decided, by the states that wait, to stay what it is.
-func (c *Core) maySettle() bool {
-	a := c.ondemand.ahead
-	if c.now < c.ondemand.watched || !c.judged || c.rejudge || !c.deciding() {
+func (o *ondemand) maySettle(c *Core) bool {
+	a := o.ahead
+	if c.now < o.watched || !c.judged || c.rejudge || !c.deciding() {
 		return true
 	}
 	for _, place := range a.Touched() {
@@ -137,8 +136,7 @@ func (o *ondemand) rank(members []*member) {
 // askPastAll asks for what the detector needs and for evidence past every state that has been reported
 // by now, so that the answers decide all that waits. Asked one by one, as the detector needs them, they
 // would take a round trip each.
-func (c *Core) askPastAll(out *Output) {
-	o := &c.ondemand
+func (o *ondemand) askPastAll(c *Core, out *Output) {
 	o.rank(c.inEpoch)
 	for _, n := range c.needs {
 		if m := c.byIndex[n.Member]; n.Seq > 0 && n.Seq == m.last {
