@@ -39,7 +39,7 @@ having = { grep -rlE --include='*.go' --exclude-dir=.git --exclude-dir=tools '$(
 # "make ci" takes at most 12 minutes on two cores, and .ci/run, which adds MORE, at most 15. The
 # race run is last: its closing lines tell how many tests ran.
 PARTS := lint cross configs fuzz systems system
-MORE  := simulate broken
+MORE  := simulate broken browser
 
 # BUDGET is how many seconds all parts may take together. A part that is added takes another out.
 BUDGET ?= 1200
@@ -62,7 +62,7 @@ define timed
 	fi
 endef
 
-.PHONY: help test ci ci-rest release reproduce nightly vet lint fmt cross race race-all system fuzz configs man shots bench deep systems simulate broken figures hunt
+.PHONY: help test ci ci-rest release reproduce nightly vet lint fmt cross race race-all system fuzz configs man browser shots bench deep systems simulate broken figures hunt
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -178,6 +178,10 @@ configs: ## check every config, and run every rule test
 
 man: ## write the man pages to bin/man
 	$(GO) run ./cmd/pegasus man bin/man
+
+browser: ## drive each page in Chromium, against a live run and its journal
+	@echo "== browser"
+	cd tools/shots && $(GO) test -timeout 2m -count 1 ./...
 
 shots: ## the pictures of docs/ui.md; needs chromium
 	@d=$$(mktemp -d) && cd tools/shots && $(GO) build -o "$$d/shots" . && cd ../.. && "$$d/shots" docs/ui; status=$$?; rm -rf "$$d"; exit $$status

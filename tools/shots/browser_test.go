@@ -1,0 +1,347 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	cdplog "github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	cdpruntime "github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// config has texts that would be markup, were they not escaped.
+const config = `synchronizers:
+  gsync:
+    members: {group: workers, count: 2}
+    state: {phase: {enum: [idle, search]}, load: float, note: string}
+    predicates:
+      all-idle:
+        when: all(members, .phase == "idle")
+        signal: {kind: cancel, region: search, to: all}
+      overload:
+        when: sum(members, .load) > 1.5
+      marked:
+        when: any(members, .note == "<script>alert(1)</script>")
+`
+
+const (
+	nastyNote = "<script>document.title='injected'</script>\"'&amp;\u202eRTL\u202c"
+	nastyHost = "<img src=x onerror=\"document.title='injected'\">'\u202e"
+	patience  = 20 * time.Second
+)
+
+// world is a run with a NATS server and members of its own.
+type world struct {
+	t        *testing.T
+	pegasus  string // the binary
+	dir, url string
+	in       io.Writer // of the members
+	out      *bufio.Reader
+}
+
+// newWorld builds the binaries and starts the server.
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	dir := t.TempDir()
+	home := t.TempDir() // Of the key of the server and the terms of runs.
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", dir+string(filepath.Separator), "./cmd/pegasus", "./web/testdata/member")
+	build.Dir = filepath.Join("..", "..")
+	if text, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build: %v: %s", err, text)
+	}
+	w := &world{t: t, dir: dir, pegasus: filepath.Join(dir, "pegasus")}
+	if err := os.WriteFile(filepath.Join(dir, "pegasus.yaml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"} {
+		t.Setenv(name, home)
+	}
+	members := exec.CommandContext(t.Context(), filepath.Join(dir, "member"))
+	members.Stderr = os.Stderr
+	in, err := members.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := members.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := members.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = in.Close()
+		_ = members.Wait()
+	})
+	w.in, w.out = in, bufio.NewReader(out)
+	w.url = w.answer()
+	return w
+}
+
+func (w *world) answer() string {
+	w.t.Helper()
+	line, err := w.out.ReadString('\n')
+	if err != nil {
+		w.t.Fatalf("member: %v", err)
+	}
+	return strings.TrimSpace(line)
+}
+
+// set sets the state of a member, which joins first if it is new.
+func (w *world) set(name, phase string, load float64) {
+	w.t.Helper()
+	text, err := json.Marshal(map[string]any{"name": name, "host": nastyHost, "state": map[string]any{"phase": phase, "load": load, "note": nastyNote}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := fmt.Fprintf(w.in, "%s\n", text); err != nil {
+		w.t.Fatal(err)
+	}
+	if a := w.answer(); a != "ok" {
+		w.t.Fatalf("member: %s", a)
+	}
+}
+
+// launch starts pegasus, waits for a line of its stdout with a text, and returns the line and how to end the process.
+func (w *world) launch(text string, args ...string) (line string, stop func()) {
+	w.t.Helper()
+	cmd := exec.CommandContext(w.t.Context(), w.pegasus, args...)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	stop = sync.OnceFunc(func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		_, _ = io.Copy(io.Discard, out)
+		if err := cmd.Wait(); err != nil {
+			w.t.Errorf("pegasus %q: %v: %s", args, err, &stderr)
+		}
+	})
+	w.t.Cleanup(stop)
+	r := bufio.NewReader(out)
+	for !strings.Contains(line, text) {
+		if line, err = r.ReadString('\n'); err != nil {
+			w.t.Fatalf("pegasus %q ended without %q", args, text)
+		}
+	}
+	go io.Copy(io.Discard, r) //nolint:errcheck // Ends with the process.
+	return line, stop
+}
+
+// browser is a tab of a headless Chromium. It notes each request that leaves the host, and each complaint.
+type browser struct {
+	t   *testing.T
+	ctx context.Context
+
+	mu       sync.Mutex
+	outside  []string
+	problems []string
+	expected []string // texts of problems that are no fault
+}
+
+func newBrowser(t *testing.T) *browser {
+	t.Helper()
+	ctx, end := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.WindowSize(1280, 900))...)
+	t.Cleanup(end)
+	quiet := func(string, ...any) {}
+	ctx, end = chromedp.NewContext(ctx, chromedp.WithErrorf(quiet), chromedp.WithLogf(quiet))
+	t.Cleanup(end)
+	b := &browser{t: t, ctx: ctx, expected: []string{"Multiple readback operations"}} // By painted.
+	chromedp.ListenTarget(ctx, b.note)
+	b.do(network.Enable(), cdplog.Enable(), cdpruntime.Enable())
+	return b
+}
+
+// note is called for each event of the tab.
+func (b *browser) note(event any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch e := event.(type) {
+	case *network.EventRequestWillBeSent:
+		if u := e.Request.URL; !strings.HasPrefix(u, "http://127.0.0.1:") && !strings.HasPrefix(u, "data:") && !strings.HasPrefix(u, "file:") && !strings.HasPrefix(u, "blob:") {
+			b.outside = append(b.outside, u)
+		}
+	case *cdplog.EventEntryAdded:
+		if e.Entry.Level == cdplog.LevelError || e.Entry.Level == cdplog.LevelWarning {
+			b.problems = append(b.problems, e.Entry.Text+" "+e.Entry.URL)
+		}
+	case *cdpruntime.EventConsoleAPICalled:
+		if e.Type == cdpruntime.APITypeError || e.Type == cdpruntime.APITypeWarning || e.Type == cdpruntime.APITypeAssert {
+			b.problems = append(b.problems, fmt.Sprintf("console.%s", e.Type))
+		}
+	case *cdpruntime.EventExceptionThrown:
+		b.problems = append(b.problems, e.ExceptionDetails.Error())
+	}
+}
+
+func (b *browser) do(actions ...chromedp.Action) {
+	b.t.Helper()
+	// The first call starts the browser, which lives as long as the context of that call.
+	if err := chromedp.Run(b.ctx, actions...); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// value evaluates an expression.
+func (b *browser) value(expression string, result any) {
+	b.t.Helper()
+	b.do(chromedp.Evaluate(expression, result))
+}
+
+// has waits until the page shows all texts.
+func (b *browser) has(texts ...string) {
+	b.t.Helper()
+	for _, text := range texts {
+		b.until(fmt.Sprintf("document.body.innerText.includes(%s)", quote(text)), text)
+	}
+}
+
+// until waits until an expression is true.
+func (b *browser) until(expression, what string) {
+	b.t.Helper()
+	if err := chromedp.Run(b.ctx, chromedp.Poll(expression, nil, chromedp.WithPollingInterval(20*time.Millisecond), chromedp.WithPollingTimeout(patience))); err != nil {
+		var text string
+		b.value("document.body.innerText", &text)
+		b.t.Fatalf("%s: %v on the page:\n%.3000s", what, err, text)
+	}
+}
+
+func quote(text string) string {
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		panic(err)
+	}
+	return string(quoted)
+}
+
+// clean fails if the tab has asked another host, complained, or shows elements that a text of the run has made.
+func (b *browser) clean() {
+	b.t.Helper()
+	var injected int
+	b.value(`document.querySelectorAll("img, main script, iframe, [onerror], [onclick]").length + (document.title === "Pegasus" ? 0 : 1)`, &injected)
+	if injected > 0 {
+		b.t.Error("a text of the run became markup")
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, u := range b.outside {
+		b.t.Errorf("a request left the host: %s", u)
+	}
+next:
+	for _, p := range b.problems {
+		for _, e := range b.expected {
+			if strings.Contains(p, e) {
+				continue next
+			}
+		}
+		b.t.Errorf("the browser complains: %s", p)
+	}
+	b.outside, b.problems = nil, nil
+}
+
+// open goes to the page behind a line that pegasus ui has printed.
+func (b *browser) open(line string) {
+	b.t.Helper()
+	url, _, _ := strings.Cut(line, " ")
+	b.do(chromedp.Navigate(url), chromedp.WaitVisible("section h2"))
+}
+
+// page goes to a page by its address behind #.
+func (b *browser) page(hash string) {
+	b.t.Helper()
+	b.value("location.hash = "+quote(hash)+"; 0", nil)
+}
+
+// painted is how many pixels of the timeline have a colour.
+const painted = `(() => {
+	const c = document.querySelector("canvas");
+	const style = getComputedStyle(document.documentElement).getPropertyValue("%s").trim();
+	const want = [1, 3, 5].map((i) => parseInt(style.slice(i, i + 2), 16));
+	const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+	let n = 0;
+	for (let i = 0; i < d.length; i += 4) if (want.every((v, k) => Math.abs(d[i + k] - v) < 3)) n++;
+	return n > 20;
+})()`
+
+// TestBrowser drives each page of a live run, and of its journal.
+func TestBrowser(t *testing.T) {
+	w := newWorld(t)
+	journal := filepath.Join(w.dir, "journals")
+	run := []string{"run", filepath.Join(w.dir, "pegasus.yaml"), "--nats", w.url, "--journal", journal}
+	_, stop := w.launch("agent.Join", run...)
+	b := newBrowser(t)
+	line, stopUI := w.launch("/#key=", "ui", "--nats", w.url)
+	b.open(line)
+	b.has("no epoch", "the group has 0 of the 2 members that it waits for")
+	w.set("w1", "search", 0.5)
+	b.has("the group has 1 of the 2 members that it waits for", "w1")
+	w.set("w2", "idle", 1.25)
+	b.has("epoch 1", nastyNote, nastyHost, "phase=search load=0.5", "overload", "gsync/1/1", "its condition")
+	b.has("Live, ")
+	w.set("w1", "idle", 0.25)
+	b.has("all-idle", "gsync/1/2")
+	b.clean()
+
+	b.value(`document.querySelector("td a").click(); 0`, nil)
+	b.has("Why all-idle", "gsync: all-idle is true", `all(members, .phase == "idle")`, "Last decision gsync/1/2", "Why they held at one instant", "2: w1, w2")
+	b.page("why/workers/gsync/marked")
+	b.has("gsync: marked is false", `"<script>alert(1)</script>"`, "There is no decision yet.")
+	b.page("why/workers/gsync/%3Cimg%20src=x%20onerror=alert(1)%3E")
+	b.has("none of that name")
+	b.expected = append(b.expected, "status of 404")
+	b.clean()
+	b.page("work")
+	b.has("Work", "As of ", "gsync")
+	b.page("timeline")
+	b.has("all-idle fired", "overload fired", "epoch 1 with 2 members")
+	for _, colour := range []string{"--true", "--false", "--epoch", "--mark"} {
+		b.until(fmt.Sprintf(painted, colour), "the timeline has no "+colour)
+	}
+	b.clean()
+
+	// A synchronizer that goes away, and comes back.
+	stop()
+	b.page("overview")
+	b.has("Old values: gsync has not answered since")
+	b.page("timeline")
+	b.has(`synchronizer "gsync" has gone`)
+	_, stop = w.launch("agent.Join", run...)
+	b.page("overview")
+	b.until(`!document.body.innerText.includes("Old values")`, "the synchronizer that is back")
+	b.has("epoch 1", "phase=idle load=0.25")
+	b.clean()
+	stopUI()
+	b.expected = append(b.expected, "net::ERR_")
+	b.has("The stream stopped at ")
+	b.clean()
+	stop()
+
+	line, stopUI = w.launch("/#key=", "ui", "--journal", journal)
+	b.open(line)
+	b.has("A recorded run", "epoch 1", "phase=idle load=0.25", nastyNote)
+	b.do(chromedp.Click(".cursor button"))
+	b.has("gsync/1/")
+	b.page("timeline")
+	b.has("all-idle fired")
+	b.until(fmt.Sprintf(painted, "--true"), "the timeline is empty")
+	b.page("why/workers/gsync/all-idle")
+	b.has("gsync: all-idle is true", "Last decision gsync/1/")
+	b.clean()
+	stopUI()
+}
