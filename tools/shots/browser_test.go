@@ -340,6 +340,8 @@ func TestBrowser(t *testing.T) {
 	b.page("timeline")
 	b.has("all-idle fired")
 	b.until(fmt.Sprintf(painted, "--true"), "the timeline is empty")
+	b.until(fmt.Sprintf(painted, "--value0"), "the timeline has no states of members")
+	b.has("States of members at the instant", "phase=idle load=0.25 note="+nastyNote, "States of gsync together: proven: each state began before each other one ended")
 	b.page("why/workers/gsync/all-idle")
 	b.has("gsync: all-idle is true", "Last decision gsync/1/")
 	b.clean()
