@@ -102,7 +102,7 @@ func TestFiles(t *testing.T) {
 		_, server := serve(t, prefix, &source{})
 		for name, kind := range map[string]string{
 			"": "text/html", "style.css": "text/css", "app.js": "text/javascript", "model.js": "text/javascript", "dom.js": "text/javascript",
-			"overview.js": "text/javascript", "why.js": "text/javascript", "timeline.js": "text/javascript", "states.js": "text/javascript",
+			"overview.js": "text/javascript", "why.js": "text/javascript", "timeline.js": "text/javascript", "states.js": "text/javascript", "save.js": "text/javascript",
 		} {
 			a := get(t, server.URL+prefix+"/"+name)
 			if a.code != http.StatusOK || !strings.HasPrefix(a.header.Get("Content-Type"), kind) || len(a.text) < 100 {
@@ -518,7 +518,9 @@ func memberStates(from time.Time) []*monitor.MemberState {
 	ms := func(a, b int) [2]time.Time {
 		return [2]time.Time{from.Add(time.Duration(a) * time.Millisecond), from.Add(time.Duration(b) * time.Millisecond)}
 	}
-	values := func(phase, note string) monitor.Values { return monitor.Values{{Name: "phase", Value: phase}, {Name: "note", Value: note}} }
+	values := func(phase, note string) monitor.Values {
+		return monitor.Values{{Name: "phase", Value: phase}, {Name: "note", Value: note}}
+	}
 	return []*monitor.MemberState{
 		{Synchronizer: "g", Host: "h", Member: "a", Start: ms(-1, 2), End: ms(5, 6), State: values("idle", "")},
 		{Synchronizer: "g", Host: "h", Member: "a", Start: ms(5, 6), End: ms(9, 9), Open: true, State: values("busy", "<b>")},

@@ -47,8 +47,7 @@ func newStatesView(from time.Time, states []*monitor.MemberState) *statesView {
 		v.LeftOut, states = more, states[more:]
 	}
 	rows, bytes, lanes := map[string]int{}, 0, map[[3]string]*memberLane{}
-	for i := len(states) - 1; i >= 0; i-- { // The last ones first: they stay if there are too many.
-		s := states[i]
+	for _, s := range slices.Backward(states) { // The last ones first: they stay if there are too many.
 		text := s.State.String()
 		row, there := rows[text]
 		key := [3]string{s.Synchronizer, s.Host, s.Member}
@@ -79,7 +78,7 @@ func newStatesView(from time.Time, states []*monitor.MemberState) *statesView {
 	}
 	for _, lane := range v.Lanes {
 		states := slices.Collect(slices.Chunk(lane.States, 6))
-		slices.SortStableFunc(states, func(a, b []int64) int { return slices.Compare(a, b) })
+		slices.SortStableFunc(states, slices.Compare)
 		lane.States = slices.Concat(states...)
 	}
 	slices.SortFunc(v.Lanes, func(a, b *memberLane) int {

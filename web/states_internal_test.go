@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -31,7 +32,7 @@ func TestStatesView(t *testing.T) {
 	}
 	text := strings.Repeat("x", 1<<20)
 	for i := range 9 {
-		large = append(large, state("a", i, fmt.Sprint(i)+text))
+		large = append(large, state("a", i, strconv.Itoa(i)+text))
 	}
 	if v := newStatesView(from, large); v.LeftOut != 2 || len(v.Rows) != 7 {
 		t.Errorf("%d left out, %d rows", v.LeftOut, len(v.Rows))

@@ -9,11 +9,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	cdpbrowser "github.com/chromedp/cdproto/browser"
 	cdplog "github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	cdpruntime "github.com/chromedp/cdproto/runtime"
@@ -341,9 +343,68 @@ func TestBrowser(t *testing.T) {
 	b.has("all-idle fired")
 	b.until(fmt.Sprintf(painted, "--true"), "the timeline is empty")
 	b.until(fmt.Sprintf(painted, "--value0"), "the timeline has no states of members")
+	b.save("timeline")
 	b.has("States of members at the instant", "phase=idle load=0.25 note="+nastyNote, "States of gsync together: proven: each state began before each other one ended")
 	b.page("why/workers/gsync/all-idle")
 	b.has("gsync: all-idle is true", "Last decision gsync/1/")
+	b.save("why")
+	b.page("overview")
+	b.has("phase=idle load=0.25")
+	b.save("overview")
 	b.clean()
 	stopUI()
+}
+
+// externals are what a file may have that leads out of it.
+var externals = regexp.MustCompile(`(?i)<script|<link|<iframe|<object|https?:|url\(|@import|\ssrc="(?:[^d]|d[^a])|\shref=|\son[a-z]+=`)
+
+// save saves the view as a file, and opens the file in another tab: it has the same text, and asks for nothing.
+func (b *browser) save(name string) {
+	b.t.Helper()
+	dir := b.t.TempDir()
+	var live, saved string
+	b.do(cdpbrowser.SetDownloadBehavior(cdpbrowser.SetDownloadBehaviorBehaviorAllow).WithDownloadPath(dir), chromedp.Click("#save"))
+	file := filepath.Join(dir, "pegasus-"+name+".html")
+	for deadline := time.Now().Add(patience); ; {
+		if _, err := os.Stat(file); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			b.t.Fatalf("there is no file %s", file)
+		}
+		b.value("document.body.innerText", &live) // It takes a moment.
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	escape := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;") // As a browser writes texts.
+	escaped := strings.ReplaceAll(string(text), escape.Replace(nastyHost), "")
+	if found := externals.FindString(escaped); found != "" {
+		b.t.Errorf("%s: the file has %q", name, found)
+	}
+	b.value("document.body.innerText", &live)
+	tab := &browser{t: b.t}
+	ctx, end := chromedp.NewContext(b.ctx)
+	defer end()
+	tab.ctx = ctx
+	chromedp.ListenTarget(ctx, tab.note)
+	tab.do(network.Enable(), cdplog.Enable(), cdpruntime.Enable(), chromedp.Navigate("file://"+file))
+	tab.value("document.body.innerText", &saved)
+	if live != saved {
+		b.t.Errorf("%s: the file has another text:\n%s\nwant\n%s", name, saved, live)
+	}
+	var images, handlers int
+	if tab.value(`document.querySelectorAll("[onerror], main script").length`, &handlers); handlers > 0 {
+		b.t.Errorf("%s: a text of the run became markup in the file", name)
+	}
+	tab.value(`[...document.querySelectorAll("img")].filter((i) => i.naturalWidth > 100).length`, &images)
+	if want := strings.Count(string(text), "<img"); images != want || name == "timeline" && want != 1 {
+		b.t.Errorf("%s: %d pictures are shown, want %d", name, images, want)
+	}
+	tab.mu.Lock()
+	defer tab.mu.Unlock()
+	if len(tab.outside)+len(tab.problems) > 0 {
+		b.t.Errorf("%s: the file asks for %q; %q", name, tab.outside, tab.problems)
+	}
 }

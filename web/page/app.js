@@ -3,6 +3,7 @@ import { Cursor } from "./cursor.js";
 import { element, setText } from "./dom.js";
 import { Events, clock, keyOf, oldSince } from "./model.js";
 import { Overview } from "./overview.js";
+import { saveView } from "./save.js";
 import { MemberStates } from "./states.js";
 import { Timeline } from "./timeline.js";
 import { Why } from "./why.js";
@@ -41,6 +42,8 @@ search.oninput = () => {
   state.search = search.value;
   draw();
 };
+
+/** @type {HTMLElement} */ (document.getElementById("save")).onclick = () => saveView().catch((e) => cursor.fault(`the page was not saved: ${e}`));
 
 /** @type {{root: HTMLElement, show: (state: State) => void, ask?: (at: number) => void, jump?: (step: number) => void, close?: () => void}} */
 let page = { root: element("div"), show() {} };
