@@ -2,6 +2,8 @@ package web_test
 
 import (
 	"bufio"
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -510,6 +513,31 @@ func TestScripts(t *testing.T) {
 	}
 	if out, err := exec.CommandContext(t.Context(), node, "testdata/model_test.mjs", "page/model.js").CombinedOutput(); err != nil || !strings.Contains(string(out), "ok") {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestSize: all files of the page have at most 150 KB, compressed.
+func TestSize(t *testing.T) {
+	names, err := filepath.Glob("page/*")
+	if err != nil || len(names) < 10 {
+		t.Fatalf("%v, %v", names, err)
+	}
+	var packed bytes.Buffer
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		z := gzip.NewWriter(&packed)
+		if _, err := z.Write(text); err != nil {
+			t.Fatal(err)
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if t.Logf("%d bytes", packed.Len()); packed.Len() > 150_000 {
+		t.Errorf("the files of the page have %d bytes, compressed; at most 150,000 are allowed", packed.Len())
 	}
 }
 

@@ -10,16 +10,19 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	cdpbrowser "github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/emulation"
 	cdplog "github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	cdpruntime "github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // config has texts that would be markup, were they not escaped.
@@ -240,6 +243,11 @@ func (b *browser) clean() {
 	if injected > 0 {
 		b.t.Error("a text of the run became markup")
 	}
+	for _, scheme := range []string{"light", "dark"} {
+		b.do(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
+		b.accessible(scheme)
+	}
+	b.do(emulation.SetEmulatedMedia())
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, u := range b.outside {
@@ -255,6 +263,29 @@ next:
 		b.t.Errorf("the browser complains: %s", p)
 	}
 	b.outside, b.problems = nil, nil
+}
+
+// accessible fails if axe finds something on the page.
+func (b *browser) accessible(scheme string) {
+	b.t.Helper()
+	axe, err := os.ReadFile(filepath.Join("..", "page", "node_modules", "axe-core", "axe.min.js"))
+	if err != nil {
+		b.t.Fatalf("axe: %v: run this test by make browser", err)
+	}
+	rules, least := `{}`, 10
+	if scheme == "dark" { // Nothing but colours is different.
+		rules, least = `{runOnly: ["color-contrast"]}`, 1
+	}
+	var found []string // The first one is how many rules had something to check.
+	b.value(string(axe)+"; 0", nil)
+	b.do(chromedp.Evaluate(`axe.run(`+rules+`).then((r) => [String(r.passes.length)].concat(r.violations.flatMap((v) => v.nodes.map((n) => v.id + ": " + v.help + ": " + n.html + " " + n.failureSummary))))`, &found,
+		func(p *cdpruntime.EvaluateParams) *cdpruntime.EvaluateParams { return p.WithAwaitPromise(true) }))
+	if passed, err := strconv.Atoi(found[0]); err != nil || passed < least {
+		b.t.Errorf("axe checked %s rules: %v", found[0], err)
+	}
+	for _, f := range found[1:] {
+		b.t.Errorf("axe, %s: %s", scheme, f)
+	}
 }
 
 // open goes to the page behind a line that pegasus ui has printed.
@@ -323,6 +354,7 @@ func TestBrowser(t *testing.T) {
 	b.has("Old values: gsync has not answered since")
 	b.page("timeline")
 	b.has(`synchronizer "gsync" has gone`)
+	w.set("w2", "idle", 0.25) // As w1.
 	_, stop = w.launch("agent.Join", run...)
 	b.page("overview")
 	b.until(`!document.body.innerText.includes("Old values")`, "the synchronizer that is back")
@@ -343,6 +375,25 @@ func TestBrowser(t *testing.T) {
 	b.has("all-idle fired")
 	b.until(fmt.Sprintf(painted, "--true"), "the timeline is empty")
 	b.until(fmt.Sprintf(painted, "--value0"), "the timeline has no states of members")
+	b.value(`document.querySelectorAll("main input[type=checkbox]")[1].click(); 0`, nil) // Fold.
+	b.until(`[...document.querySelectorAll("button")].some((b) => b.textContent === "Open")`, "members alike are not folded")
+	b.has("5 lanes")
+	b.do(chromedp.Click(".alike button"))
+	b.has("Fold", "6 lanes")
+	b.value(`document.querySelectorAll("main input[type=checkbox]")[1].click(); 0`, nil)
+	b.do(chromedp.SendKeys("#search", "OVERL"))
+	b.has("1 lanes")
+	b.do(chromedp.SendKeys("#search", "\b\b\b\b\b"))
+	b.until(`document.getElementById("search").value === ""`, "the search")
+	b.do(chromedp.Focus("canvas"), chromedp.KeyEvent("p")) // The instant is that of the only decision.
+	b.has("No decision comes before this instant.")
+	b.do(chromedp.KeyEvent("n"))
+	b.has("No decision comes after this instant.")
+	const atBegin = `location.hash.endsWith("at=" + document.querySelector("input[type=range]").min)`
+	b.do(chromedp.Focus("input[type=range]"), chromedp.KeyEvent(kb.Home))
+	b.until(atBegin, "the key Home goes to the beginning")
+	b.do(chromedp.KeyEvent("n"))
+	b.until("!"+atBegin, "the key n goes to the decision")
 	b.save("timeline")
 	b.has("States of members at the instant", "phase=idle load=0.25 note="+nastyNote, "States of gsync together: proven: each state began before each other one ended")
 	b.page("why/workers/gsync/all-idle")

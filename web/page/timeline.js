@@ -13,7 +13,7 @@ const drawEvery = 200; // milliseconds
 
 /**
  * A row of the drawing: a lane of events, a member, or members alike.
- * @typedef {{label: string, lane?: import("./model.js").Lane, member?: import("./states.js").MemberLane, fold?: string}} DrawnRow
+ * @typedef {{label: string, lanes: import("./model.js").Lane[], member?: import("./states.js").MemberLane, fold?: string}} DrawnRow
  */
 
 /** The page of the events as they arrive, or of a run that is over. */
@@ -178,8 +178,8 @@ export class Timeline {
     this.sought = sought;
     const events = state.events.shown();
     this.layOut(state, events);
-    const rows = this.memberRows(state), marked = new Set(rows.map((r) => r.lane));
-    this.rows = this.lanes.filter((lane) => !marked.has(lane)).map((lane) => /** @type {DrawnRow} */ ({ label: `${lane.synchronizer} ${lane.lane}`, lane })).concat(rows)
+    const rows = this.memberRows(state), marked = new Set(rows.flatMap((r) => r.lanes));
+    this.rows = this.lanes.filter((lane) => !marked.has(lane)).map((lane) => /** @type {DrawnRow} */ ({ label: `${lane.synchronizer} ${lane.lane}`, lanes: [lane] })).concat(rows)
       .filter((r) => r.label.toLowerCase().includes(sought));
     this.draw({ ...this.view.range(this.newest), width: 0 }, state.record ? state.at : this.marked || null);
     setText(this.note, [
@@ -242,15 +242,16 @@ export class Timeline {
       setText(this.together.children[i] ?? this.together.appendChild(element("li")), text);
     });
     const lanes = new Map(this.lanes.map((lane) => [JSON.stringify([lane.synchronizer, lane.lane]), lane]));
-    const row = (/** @type {import("./states.js").MemberLane} */ member) => ({
-      label: `${member.synchronizer} ${member.host} ${member.member}`, member, lane: lanes.get(JSON.stringify([member.synchronizer, `member ${member.member}`])),
-    });
+    const row = (/** @type {import("./states.js").MemberLane} */ member) => {
+      const lane = lanes.get(JSON.stringify([member.synchronizer, `member ${member.member}`])); // Of signals to it.
+      return { label: `${member.synchronizer} ${member.host} ${member.member}`, member, lanes: lane ? [lane] : [] };
+    };
     if (!this.fold.checked) return members.lanes.map(row);
     return groups.flatMap((g) => {
       if (g.lanes.length === 1) return [row(g.lanes[0])];
       const rows = g.lanes.map(row);
       if (this.opened.has(g.key)) return rows.map((r) => ({ ...r, label: `\u2212 ${r.label}`, fold: g.key }));
-      return [{ ...rows[0], label: `+ ${g.lanes.length} alike: ${rows[0].label}`, fold: g.key }];
+      return [{ ...rows[0], label: `+ ${g.lanes.length} alike: ${rows[0].label}`, lanes: rows.flatMap((r) => r.lanes), fold: g.key }];
     });
   }
 
@@ -294,7 +295,7 @@ export class Timeline {
       c.fillStyle = colour("--line");
       c.fillRect(labelWidth, top + laneHeight - 1, view.width, 1);
       if (row.member) this.drawMember(c, row.member, top, view, colour);
-      if (row.lane) this.drawLane(c, row.lane, top, view, colour);
+      for (const lane of row.lanes) this.drawLane(c, lane, top, view, colour);
     }
     c.clearRect(0, 0, width, axisHeight); // Of a lane that is scrolled half behind it.
     c.fillStyle = colour("--text");
