@@ -180,15 +180,16 @@ man: ## write the man pages to bin/man
 	$(GO) run ./cmd/pegasus man bin/man
 
 # npm is asked only if the pinned tools are not there already.
-tools/page/node_modules/.package-lock.json: tools/page/package-lock.json
-	cd tools/page && npm ci --no-audit --no-fund --silent
+bin/page/node_modules/.package-lock.json: tools/page/package-lock.json
+	@mkdir -p bin/page && cp tools/page/package.json tools/page/package-lock.json bin/page
+	cd bin/page && npm ci --no-audit --no-fund --silent
 	@touch $@
 
-types: tools/page/node_modules/.package-lock.json ## check the types of the page's scripts
+types: bin/page/node_modules/.package-lock.json ## check the types of the page's scripts
 	@echo "== types"
-	tools/page/node_modules/.bin/tsc -p tools/page
+	bin/page/node_modules/.bin/tsc -p tools/page
 
-browser: tools/page/node_modules/.package-lock.json ## drive each page in Chromium, against a live run and its journal
+browser: bin/page/node_modules/.package-lock.json ## drive each page in Chromium, against a live run and its journal
 	@echo "== browser"
 	cd tools/shots && $(GO) test -timeout 2m -count 1 ./...
 

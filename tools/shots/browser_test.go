@@ -268,7 +268,7 @@ next:
 // accessible fails if axe finds something on the page.
 func (b *browser) accessible(scheme string) {
 	b.t.Helper()
-	axe, err := os.ReadFile(filepath.Join("..", "page", "node_modules", "axe-core", "axe.min.js"))
+	axe, err := os.ReadFile(filepath.Join("..", "..", "bin", "page", "node_modules", "axe-core", "axe.min.js"))
 	if err != nil {
 		b.t.Fatalf("axe: %v: run this test by make browser", err)
 	}
