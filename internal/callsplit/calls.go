@@ -192,8 +192,13 @@ func (p *pass) units(s *scope, open token.Pos, list []ast.Stmt) (out []*unit, ca
 		}
 		calls = append(calls, c)
 		begin, wait := p.halves(c, list[i:i+used], text)
-		out = append(out, &unit{kind: starts, call: c, effects: c.begins, lead: lead, body: begin, pos: st.Pos(), from: from, to: end},
-			&unit{kind: waits, call: c, effects: c.waits, body: wait, returns: c.returns, pos: c.stmt.Pos(), from: from, to: end})
+		startEnd, waitFrom := end, from
+		if !c.declare { // The halves are statements of their own.
+			waitFrom = p.line(list[i+1].Pos())
+			startEnd = waitFrom - 1
+		}
+		out = append(out, &unit{kind: starts, call: c, effects: c.begins, lead: lead, body: begin, pos: st.Pos(), from: from, to: startEnd},
+			&unit{kind: waits, call: c, effects: c.waits, body: wait, returns: c.returns, pos: c.stmt.Pos(), from: waitFrom, to: end})
 		i += used - 1
 	}
 	return out, calls, why
@@ -388,9 +393,6 @@ func (p *pass) effectsOf(s *scope, c *syncCall, st ast.Stmt) (begins, ends effec
 func (p *pass) startEffects(s *scope, c *syncCall, start *ast.CallExpr, e *effects) {
 	if sel, ok := ast.Unparen(start.Fun).(*ast.SelectorExpr); ok && p.TypesInfo.Selections[sel] != nil {
 		s.expr(e, sel.X)
-		if c.pair {
-			e.readsHeap = e.readsHeap || refers(p.TypesInfo.TypeOf(sel.X))
-		}
 	} else {
 		s.mention(e, start.Fun)
 	}

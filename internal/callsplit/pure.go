@@ -21,7 +21,7 @@ var pureFunctions = map[string][]string{
 	"fmt":          {"Sprint", "Sprintf", "Sprintln"},
 	"context":      {"Background", "TODO"},
 	"path":         {"Base", "Clean", "Dir", "Ext", "Join", "IsAbs"},
-	"cmp":          {},
+	workPath:       {"Client"},
 }
 
 // isKnownPure reports whether a function only computes. Methods do not count.
