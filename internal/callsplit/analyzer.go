@@ -169,8 +169,7 @@ func (p *pass) function(begin token.Pos, kind *ast.FuncType, body *ast.BlockStmt
 	p.names = maps.Clone(all)
 	defer func() { p.names = all }()
 	s := p.newScope(begin, kind, body)
-	var visit func(n ast.Node) bool
-	visit = func(n ast.Node) bool {
+	visit := func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncLit:
 			return false

@@ -142,18 +142,19 @@ func runAll(t *testing.T, list []string, fixed bool) map[string][]run {
 	if err := os.CopyFS(filepath.Join(dir, "src"), os.DirFS(filepath.Join("testdata", "src"))); err != nil {
 		t.Fatal(err)
 	}
-	source := mainHead
-	table := "\nvar all = map[string]func(context.Context, *work.Space) (any, error){\n"
+	var imports strings.Builder
+	var table strings.Builder
+	table.WriteString("\nvar all = map[string]func(context.Context, *work.Space) (any, error){\n")
 	for i, name := range list {
-		source += fmt.Sprintf("\tp%d %q\n", i, name)
-		table += fmt.Sprintf("\t%q: p%d.Run,\n", name, i)
+		fmt.Fprintf(&imports, "\tp%d %q\n", i, name)
+		fmt.Fprintf(&table, "\t%q: p%d.Run,\n", name, i)
 		if file := filepath.Join(dir, "src", name, filepath.Base(name)+".go"); fixed {
 			if err := os.Rename(file+".golden", file); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	source += ")\n" + table + "}\n" + mainBody
+	source := mainHead + imports.String() + ")\n" + table.String() + "}\n" + mainBody
 	if err := os.MkdirAll(filepath.Join(dir, "src", "run"), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -226,14 +226,14 @@ func (p *pass) halves(c *syncCall, list []ast.Stmt, text string) (begin, wait st
 	base := p.offset(p.Fset.File(p.file.FileStart).LineStart(p.line(list[0].Pos())))
 	from, to := p.offset(c.whole.Pos())-base, p.offset(c.whole.End())-base
 	indent := text[:len(text)-len(strings.TrimLeft(text, " \t"))]
-	return fmt.Sprintf("%s%s := %s\n", indent, c.handle, c.begin), text[:from] + c.handle + c.match.wait + text[to:]
+	return fmt.Sprintf("%s%s := %s\n", indent, c.handle, c.begin), text[:from] + c.handle + c.wait + text[to:]
 }
 
 // readCall reads a call at the head of a list, and how many statements it takes. It returns nil and 0 for another statement.
 func (p *pass) readCall(s *scope, list []ast.Stmt) (c *syncCall, used int) {
 	st := list[0]
 	var m *match
-	var inner ast.Stmt = st
+	inner := st
 	c = &syncCall{declare: true, stmt: st}
 	check, isIf := st.(*ast.IfStmt)
 	if isIf && check.Init != nil {
@@ -253,7 +253,7 @@ func (p *pass) readCall(s *scope, list []ast.Stmt) (c *syncCall, used int) {
 		return nil, 0
 	}
 	c.match = m
-	p.readResults(s, c, inner)
+	p.readResults(c, inner)
 	c.begins, c.waits = p.effectsOf(s, c, inner)
 	if !c.declare {
 		c.begins.writes[c.handle], c.begins.declares[c.handle], c.waits.reads[c.handle] = true, true, true
@@ -333,7 +333,7 @@ func (p *pass) matchTwo(list []ast.Stmt) *match {
 }
 
 // readResults reads the variables of the result and of the error.
-func (p *pass) readResults(s *scope, c *syncCall, st ast.Stmt) {
+func (p *pass) readResults(c *syncCall, st ast.Stmt) {
 	name := "call"
 	if a, ok := st.(*ast.AssignStmt); ok {
 		for i, l := range a.Lhs {

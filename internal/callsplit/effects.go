@@ -325,7 +325,7 @@ func (s *scope) expr(e *effects, x ast.Expr) {
 
 // mention notes the names in a node: they must mean the same at the new place.
 func (s *scope) mention(e *effects, n ast.Node) {
-	if n == nil || n == ast.Expr(nil) {
+	if n == nil {
 		return
 	}
 	ast.Inspect(n, func(n ast.Node) bool {
@@ -415,7 +415,7 @@ func mayHoldInterface(t types.Type) bool {
 
 func (s *scope) operatorPanics(op token.Token, x, y ast.Expr) bool {
 	info := s.p.TypesInfo
-	switch op {
+	switch op { //nolint:exhaustive // Other operators do not panic.
 	case token.QUO, token.REM, token.QUO_ASSIGN, token.REM_ASSIGN:
 		t, basic := info.TypeOf(x).Underlying().(*types.Basic)
 		if basic && t.Info()&(types.IsFloat|types.IsComplex) != 0 {
@@ -425,7 +425,7 @@ func (s *scope) operatorPanics(op token.Token, x, y ast.Expr) bool {
 		return v == nil || constant.Sign(v) == 0
 	case token.SHL, token.SHR, token.SHL_ASSIGN, token.SHR_ASSIGN:
 		t, basic := info.TypeOf(y).Underlying().(*types.Basic)
-		return info.Types[y].Value == nil && !(basic && t.Info()&types.IsUnsigned != 0)
+		return info.Types[y].Value == nil && (!basic || t.Info()&types.IsUnsigned == 0)
 	case token.EQL, token.NEQ:
 		if info.Types[x].IsNil() || info.Types[y].IsNil() {
 			return false

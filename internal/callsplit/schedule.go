@@ -17,7 +17,7 @@ func (p *pass) schedule(units []*unit) []*unit {
 				moved = true
 			}
 		}
-		for i := len(units) - 1; i >= 0; i-- {
+		for i := range slices.Backward(units) {
 			if units[i].kind == waits && p.sink(units, i) {
 				moved = true
 			}
@@ -170,7 +170,7 @@ func freeze(units []*unit, c *syncCall) {
 				frozen.body = u.body
 			}
 		} else {
-			frozen.body = strings.ReplaceAll(u.body, placeholder+c.match.wait, c.beginAndWait())
+			frozen.body = strings.ReplaceAll(u.body, placeholder+c.wait, c.beginAndWait())
 		}
 		units[i] = frozen
 	}
@@ -181,7 +181,7 @@ func (c *syncCall) beginAndWait() string {
 	if c.pair {
 		return c.source
 	}
-	return c.begin + c.match.wait
+	return c.begin + c.wait
 }
 
 // idleCalls returns the calls beside which nothing runs.

@@ -330,7 +330,7 @@ func (p *pass) suggestStream(st ast.Stmt, h *loopHead, body *ast.BlockStmt, unit
 			if u.call.declare {
 				text = strings.ReplaceAll(text, placeholder, handle)
 			} else {
-				text = strings.Replace(text, u.call.handle+u.call.match.wait, handle+u.call.match.wait, 1)
+				text = strings.Replace(text, u.call.handle+u.call.wait, handle+u.call.wait, 1)
 			}
 		}
 		outer.WriteString(text)
