@@ -496,6 +496,9 @@ func (s *scope) builtinCall(e *effects, c *ast.CallExpr, name string) {
 	switch name {
 	case "len", "cap", "min", "max", "complex", "real", "imag", "new":
 		if len(c.Args) > 0 {
+			if _, channel := info.TypeOf(c.Args[0]).Underlying().(*types.Chan); channel {
+				e.stop("a channel operation")
+			}
 			if _, table := info.TypeOf(c.Args[0]).Underlying().(*types.Map); table {
 				if own, ok := s.isOwned(c.Args[0]); ok {
 					e.reads[own+"[]"] = true

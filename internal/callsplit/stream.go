@@ -213,7 +213,7 @@ func (p *pass) streams(h *loopHead, units []*unit, calls []*syncCall) string {
 	}
 	for _, c := range calls {
 		switch {
-		case p.typeText(c.match.handle) == "":
+		case p.typeText(c.match.handle, c.pos) == "":
 			return "the type of its handle has no name in this file"
 		case !c.declare && p.uses(c.variable) != 1:
 			return "its handle is used again"
@@ -222,8 +222,8 @@ func (p *pass) streams(h *loopHead, units []*unit, calls []*syncCall) string {
 	return ""
 }
 
-// typeText is the source of a type in this file, or empty if it cannot be written there.
-func (p *pass) typeText(t types.Type) string {
+// typeText is the source of a type at a place in this file, or empty if it cannot be written there.
+func (p *pass) typeText(t types.Type, pos token.Pos) string {
 	ok := true
 	text := types.TypeString(t, func(pkg *types.Package) string {
 		if pkg == p.Pkg {
@@ -235,6 +235,9 @@ func (p *pass) typeText(t types.Type) string {
 				name, _ = p.TypesInfo.Defs[i.Name].(*types.PkgName)
 			}
 			if name != nil && name.Imported() == pkg && name.Name() != "." && name.Name() != "_" {
+				if _, here := p.Pkg.Scope().Innermost(pos).LookupParent(name.Name(), pos); here != types.Object(name) {
+					break // A variable hides the package.
+				}
 				return name.Name()
 			}
 		}
@@ -298,7 +301,7 @@ func (p *pass) suggestStream(st ast.Stmt, h *loopHead, body *ast.BlockStmt, unit
 		}
 		ring := p.fresh(wanted + "s")
 		rings[c] = ring
-		declarations = append(declarations, fmt.Sprintf("var %s [%d]%s\n", ring, p.bound, p.typeText(c.match.handle)))
+		declarations = append(declarations, fmt.Sprintf("var %s [%d]%s\n", ring, p.bound, p.typeText(c.match.handle, c.pos)))
 		names = append(names, c.name)
 		p.markDone(c)
 	}
