@@ -8,7 +8,8 @@ import (
 	"golang.org/x/tools/go/analysis"
 )
 
-// schedule moves starts up and waits down as far as that lets something run beside a call.
+// schedule moves starts up and waits down as far as that lets something run beside a call. It ends: each move has a start
+// in front of more waits and work of the program, or a wait behind more starts and work, and no move takes that back.
 func (p *pass) schedule(units []*unit) []*unit {
 	for moved := true; moved; {
 		moved = false
@@ -35,7 +36,7 @@ func (p *pass) hoist(units []*unit, i int) bool {
 			u.call.note("its start cannot move in front of line %d: %s", p.line(over.pos), why)
 			break
 		}
-		if over.kind == waits || over.effects.works {
+		if over.kind == waits || over.kind == plain && over.effects.works {
 			best = at
 		}
 	}
@@ -54,7 +55,7 @@ func (p *pass) sink(units []*unit, i int) bool {
 			}
 			break
 		}
-		if under.kind == starts || under.effects.works {
+		if under.kind == starts || under.kind == plain && under.effects.works {
 			best = at
 		}
 	}
