@@ -24,19 +24,19 @@ var pronounFirst = regexp.MustCompile(`^(it|they|this|that|these|those|he|who|wh
 
 // hardLimits are how many of the constructions there may be. They only fall.
 var hardLimits = map[string]int{
-	"docs for users":             483,
-	"other docs":                 168,
+	"docs for users":             462,
+	"other docs":                 167,
 	"comments of public names":   455,
-	"other comments":             2_427,
+	"other comments":             2_414,
 	"messages":                   246,
 	"messages, pronoun at first": 206,
-	"wide lines of docs":         1_191,
+	"wide lines of docs":         248,
 }
 
 // docsOfUsers are read by people who use Pegasus; the other docs by people who change it.
 var docsOfUsers = []string{
 	"README.md", "docs/tutorial.md", "docs/config.md", "docs/predicates.md", "docs/rule-tests.md", "docs/cli.md", "docs/ui.md", "docs/connecting.md", "docs/security.md",
-	"docs/operations.md", "docs/control.md", "docs/work.md", "docs/balance.md", "docs/observation.md", "docs/clocks.md", "docs/journal.md", "docs/traces.md",
+	"docs/operations.md", "docs/control.md", "docs/work.md", "docs/vet.md", "docs/balance.md", "docs/observation.md", "docs/clocks.md", "docs/journal.md", "docs/traces.md",
 }
 
 // TestStyle counts what makes prose hard to read.

@@ -97,7 +97,7 @@ func New() *analysis.Analyzer {
 	return a
 }
 
-// pass is the analysis of one package.
+// pass is the analysis of a package.
 type pass struct {
 	*analysis.Pass
 	*options
@@ -255,7 +255,7 @@ func (p *pass) explainRest(file *ast.File) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		if c, ok := n.(*ast.CallExpr); ok {
 			if m := p.match(c); m != nil && !p.done[m.pos] {
-				p.explainOnce(m.pos, m.name, "it is a part of a larger statement, or under a label: assign its result to variables, in a list of statements without a label")
+				p.explainOnce(m.pos, m.name, "the call is a part of a larger statement, or under a label: assign its result to variables, in a list of statements without a label")
 			}
 		}
 		return true

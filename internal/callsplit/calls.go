@@ -45,7 +45,7 @@ func (p *pass) isStart(c *ast.CallExpr) bool {
 	return f != nil && (isMethod(f, "Calls", "Go") || isMethod(f, "Calls", "Then"))
 }
 
-// nameOf is the source of what a start calls, such as "c.Go".
+// nameOf is the source of the function that a start calls, such as "c.Go".
 func (p *pass) nameOf(start *ast.CallExpr) string { return p.text(start.Fun) }
 
 // isMethod reports whether a function is a method of a type of the package work.
@@ -425,7 +425,7 @@ func isContext(t types.Type) bool {
 	return ok && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == "context" && n.Obj().Name() == "Context"
 }
 
-// isCheck reports whether a statement only returns if the call has failed, and adds its effects to those of the wait.
+// isCheck reports whether a statement only returns if the call has failed, and adds its effects to the effects of the wait.
 func (p *pass) isCheck(s *scope, c *syncCall, st *ast.IfStmt, e *effects) bool {
 	cond, ok := st.Cond.(*ast.BinaryExpr)
 	if !ok || st.Else != nil || len(st.Body.List) != 1 || cond.Op != token.NEQ || !p.TypesInfo.Types[cond.Y].IsNil() || c.errID == "" {

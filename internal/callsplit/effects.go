@@ -75,7 +75,7 @@ func common(a, b map[string]bool) (first string) {
 	return first
 }
 
-// scope is what the walk over the statements of one function knows.
+// scope is the knowledge of the walk over the statements of a function.
 type scope struct {
 	p       *pass
 	shared  map[types.Object]bool   // variables whose address is taken, or that a function literal uses, and named results

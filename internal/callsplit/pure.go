@@ -49,7 +49,7 @@ func (s *scope) plainArguments(f *types.Func, c *ast.CallExpr) bool {
 	return true
 }
 
-// isPlain reports whether a type is a basic type, or a slice or array of one, without methods.
+// isPlain reports whether a type is a basic type, or a slice or array of a basic type, without methods.
 func isPlain(t types.Type) bool {
 	if types.NewMethodSet(types.NewPointer(t)).Len() > 0 {
 		return false

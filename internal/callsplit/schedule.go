@@ -84,7 +84,7 @@ func (c *syncCall) note(format string, args ...any) {
 // overStart returns why a start must stay behind another unit, or empty.
 func overStart(u, over *unit) string {
 	if over.call == u.call && over.kind != plain {
-		return "it is the same call"
+		return "both belong to the same call"
 	}
 	if why := u.effects.meets(&over.effects); why != "" {
 		return why
@@ -104,7 +104,7 @@ func underWait(u, under *unit) string {
 		return why
 	}
 	if (u.returns || u.effects.panics) && (under.effects.panics || under.effects.writesHeap) {
-		return "it may panic or store there, although the call fails"
+		return "the program may panic or store there, although the call fails"
 	}
 	return ""
 }

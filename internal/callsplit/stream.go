@@ -12,11 +12,11 @@ import (
 	"golang.org/x/tools/go/analysis"
 )
 
-// loopHead is a loop that counts, with what a stream needs of it.
+// loopHead is a counting loop, with the parts that a stream needs.
 type loopHead struct {
 	index, value *ast.Ident // its variables; nil: it has none
 	limit        string     // the source of the number of its iterations
-	list         string     // the name of what it ranges over, or empty
+	list         string     // the name of the list that it ranges over, or empty
 	from         string
 	effects      effects // of the limit
 }
@@ -179,14 +179,14 @@ func (p *pass) streams(h *loopHead, units []*unit, calls []*syncCall) string {
 	case h.effects.barrier != "":
 		return h.effects.barrier
 	case a.panics:
-		return "what the call needs may panic"
+		return "the argument of the call may panic"
 	case a.writesHeap:
-		return "what the call needs stores to memory that others may use"
+		return "the argument of the call stores to memory that others may use"
 	}
 	for _, u := range o.ahead {
 		for name := range u.effects.writes {
 			if !a.declares[name] {
-				return "what the call needs writes " + name + ", which the loop does not declare"
+				return "the argument of the call writes " + name + ", which the loop does not declare"
 			}
 		}
 	}
@@ -200,7 +200,7 @@ func (p *pass) streams(h *loopHead, units []*unit, calls []*syncCall) string {
 	declared := a.declares
 	a.declares = map[string]bool{}
 	a.add(&h.effects)
-	for name := range b.writes { // A variable of the iteration is not that of a later one.
+	for name := range b.writes { // Each iteration has its own variable.
 		if declared[name] || b.declares[name] && !a.reads[name] {
 			delete(b.writes, name)
 		}

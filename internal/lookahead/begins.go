@@ -13,7 +13,7 @@ type Begins struct {
 	before  int     // the domain with the next one
 }
 
-// begun is what is known of a member beside its domain.
+// begun is the need of a member, and its domain.
 type begun struct {
 	domain int
 	asked  bool // the detector lacks its evidence, past at least:

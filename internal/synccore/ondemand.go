@@ -25,7 +25,7 @@ const (
 type ondemand struct {
 	ahead   *lookahead.Ahead // nil: the machine always asks
 	begins  lookahead.Begins
-	watched clocksync.Instant // till then somebody looks at the states
+	watched clocksync.Instant // until then a person looks at the states
 	again   clocksync.Instant // when it looks ahead again
 	behind  bool              // evidence is missing, and was not asked for
 	dense   bool              // many members share few processes: all are always asked

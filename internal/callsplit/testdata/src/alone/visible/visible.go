@@ -11,7 +11,7 @@ import (
 func Run(ctx context.Context, s *work.Space) (any, error) {
 	f, g := work.Client[int, int](s, "f"), work.Client[int, int](s, "g")
 	box := s
-	a, err := f.Go(ctx, 1).Wait(ctx) // want `call of f.Go: left alone: .*it may panic or store there, although the call fails`
+	a, err := f.Go(ctx, 1).Wait(ctx) // want `call of f.Go: left alone: .*the program may panic or store there, although the call fails`
 	if err != nil {
 		return nil, err
 	}
