@@ -152,7 +152,9 @@ func (p *pass) text(n ast.Node) string {
 func (p *pass) offset(pos token.Pos) int { return p.Fset.File(p.file.FileStart).Offset(pos) }
 
 // line is a line of the source. Comments that rename lines do not count.
-func (p *pass) line(pos token.Pos) int { return p.Fset.File(p.file.FileStart).PositionFor(pos, false).Line }
+func (p *pass) line(pos token.Pos) int {
+	return p.Fset.File(p.file.FileStart).PositionFor(pos, false).Line
+}
 
 // fresh returns a name that the file does not use, and notes it.
 func (p *pass) fresh(name string) string {

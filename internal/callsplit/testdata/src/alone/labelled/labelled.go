@@ -13,7 +13,7 @@ func Run(ctx context.Context, s *work.Space) (any, error) {
 	sum := 0
 again:
 	for i := range 3 {
-		a, err := f.Go(ctx, i).Wait(ctx) // want `call of f.Go: left alone: it is a part of a larger statement, or under a label`
+		a, err := f.Go(ctx, i).Wait(ctx) // want `call of f.Go: left alone: the call is a part of a larger statement, or under a label`
 		if err != nil {
 			return nil, err
 		}
