@@ -36,7 +36,7 @@ func (c *coordinator) observe(e monitor.Event) {
 	}
 }
 
-// epoch queues the leases of members that are no longer there.
+// epoch notes who is no longer there.
 func (c *coordinator) epoch(e monitor.Epoch) {
 	c.mu.Lock()
 	c.tally.begun = c.tally.begun || e.Epoch > 0
