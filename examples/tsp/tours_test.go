@@ -231,7 +231,7 @@ func init() { strategies["eager"] = func() local.Local { return &eager{} } }
 
 // TestStrategies (P24): any strategy moves the subtasks, also one that is not of this repository's packages.
 func TestStrategies(t *testing.T) {
-	for _, name := range []string{"eager", local.Receiver, local.Diffusion, local.Pegasus} {
+	for _, name := range []string{"eager", local.Receiver, local.Sender, local.Pegasus} {
 		code, r := begin(t, "-instance", "st70", "-processes", "2", "-threads", "1", "-strategy", name, "-json").finish(t)
 		checkProven(t, code, r, "st70", 675)
 		if r.Signals.NewSubtask+r.migrate > 0 || r.Nodes == 0 {

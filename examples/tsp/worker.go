@@ -46,6 +46,7 @@ type worker struct {
 
 	incumbent atomic.Int64 // the least length known here, which all threads read
 	demand    atomic.Bool  // a thread is asked to put a part of its bag back into the space
+	done      atomic.Bool  // the predicate Done has ended the search
 	nodes     atomic.Int64
 	busy      atomic.Int64 // time that threads have searched, added up
 	space     atomic.Pointer[work.Space]
@@ -144,9 +145,19 @@ func (w *worker) work(ctx context.Context) error {
 	all.Go(func() { w.ping(ctx, left) })
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
-	all.Go(func() { failed(w.serve(serving)) })
+	served := make(chan struct{})
+	all.Go(func() {
+		defer close(served)
+		failed(w.serve(serving))
+	})
 	<-left
 	w.pool.stop()
+	if w.done.Load() { // The space hears of the same end on its own.
+		select {
+		case <-served:
+		case <-time.After(leaveWait / 2):
+		}
+	}
 	stop()
 	threadsEnd := time.AfterFunc(time.Second, func() { cancel(errors.New("the threads did not end")) })
 	defer threadsEnd.Stop()
@@ -154,7 +165,7 @@ func (w *worker) work(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// serve opens the space once the instance is prepared, and has it run bags until ctx ends. A process that was dropped from
+// serve opens the space once the instance is prepared, and has it run bags until the search is over or ctx ends. A process that was dropped from
 // the group, such as one that was stopped for a while, opens it again once it is back.
 func (w *worker) serve(ctx context.Context) error {
 	select {
@@ -168,7 +179,7 @@ func (w *worker) serve(ctx context.Context) error {
 			return nil
 		}
 		if !errors.Is(err, work.ErrDropped) {
-			return err
+			return err // Or nil: the phase is over.
 		}
 		w.log.Info("dropped; beginning again", "worker", w.name)
 	}
@@ -185,7 +196,7 @@ func (w *worker) serveOnce(ctx context.Context) error {
 	}
 	w.space.Store(s)
 	w.pool.join(func() int { return s.Stats().Queued }, w.info.Strategy == bySignals)
-	err = s.Serve(ctx)
+	err = s.Wait(ctx)
 	w.space.Store(nil)
 	w.pool.join(nil, false)
 	return errors.Join(err, s.Close())
@@ -220,7 +231,10 @@ func (w *worker) region(ctx context.Context, opened chan<- struct{}) error {
 	var once sync.Once
 	open := func() { once.Do(func() { close(opened) }) }
 	defer open()
-	ended := func(context.Context, agent.Signal) error { return nil }
+	ended := func(_ context.Context, s agent.Signal) error {
+		w.done.Store(s.Name == "Done")
+		return nil
+	}
 	return w.member.Region(ctx, regionSearch, func(ctx context.Context, r *agent.Region) error {
 		open()
 		for {
