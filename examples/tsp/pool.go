@@ -9,9 +9,10 @@ import (
 // processState is what a worker process tells its thread-level synchronizer
 // beside its threads: the fields of "process" in the configuration.
 type processState struct {
-	Queue     int     // bags that no thread has begun
+	Queue     int     // bags that have come for a thread
+	Coming    int     // bags behind them, that wait in the space
 	Searching int     // bags that threads have
-	Load      float64 // estimate of the work in the queue: 1 each, the least there is
+	Load      float64 // estimate of the work in both: 1 each, the least there is
 	Best      int     // the best tour that is recorded
 	Ready     bool    // the instance is prepared, and signals decide who gets subtasks
 	Asking    bool    // a request for subtasks is under way
@@ -49,11 +50,11 @@ func (p *pool) change(do func()) {
 	defer p.mu.Unlock()
 	before := p.state
 	do()
-	p.state.Queue, p.state.Searching = len(p.queue), len(p.loads)
+	p.state.Queue, p.state.Coming, p.state.Searching = len(p.queue), 0, len(p.loads)
 	if p.waiting != nil {
-		p.state.Queue += p.waiting()
+		p.state.Coming = p.waiting()
 	}
-	if p.state.Load = float64(p.state.Queue); p.state != before && p.tell != nil {
+	if p.state.Load = float64(p.state.Queue + p.state.Coming); p.state != before && p.tell != nil {
 		p.tell(p.state)
 	}
 }
@@ -77,7 +78,7 @@ func (p *pool) known(best int) {
 func (p *pool) ask(level int) (n int) {
 	p.change(func() {
 		if p.state.Ready && !p.state.Asking {
-			n = max(0, level-p.state.Queue)
+			n = max(0, level-p.state.Queue-p.state.Coming)
 		}
 		p.state.Asking = p.state.Asking || n > 0
 	})

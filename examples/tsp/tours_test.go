@@ -130,14 +130,14 @@ func TestPool(t *testing.T) {
 	}
 	j := &job{done: make(chan error, 1)}
 	p.add(j)
-	if s := told[len(told)-1]; s.Asking || s.Queue != 2 || s.Load != 2 || !s.Ready {
+	if s := told[len(told)-1]; s.Asking || s.Queue != 1 || s.Coming != 1 || s.Load != 2 || !s.Ready {
 		t.Errorf("%+v", s)
 	}
 	if waits = 0; p.take() != j || p.take() != nil {
 		t.Error("another bag")
 	}
 	p.note(j, 7)
-	if s := told[len(told)-1]; s.Searching != 1 || s.Queue != 0 || p.load() != 7 {
+	if s := told[len(told)-1]; s.Searching != 1 || s.Queue+s.Coming != 0 || p.load() != 7 {
 		t.Errorf("%+v, load %v", s, p.load())
 	}
 	if !p.give() || p.give() {

@@ -226,15 +226,15 @@ func TestKilledAfterNewBest(t *testing.T) {
 		}
 	}
 	for i := range n {
-		victim, nth := fmt.Sprintf("w%d", 1+i%2), 1+i/2%4
-		p := begin(t, "-instance", "random:120:5", "-processes", "2", "-threads", "1", "-json", "-v")
+		victim, nth := fmt.Sprintf("w%d", 1+i%2), 1+i/2%2
+		p := begin(t, "-instance", hard, "-processes", "2", "-threads", "1", "-json", "-v")
 		pids := p.workers(t, p.stderr)
 		_ = testwait.Within(time.Second, func() bool { return strings.Count(p.stderr.String(), bestLine) >= nth })
 		if err := syscall.Kill(pids[victim], syscall.SIGKILL); err != nil {
 			t.Logf("%s had ended: %v", victim, err)
 		}
 		code, r := p.finish(t)
-		checkProven(t, code, r, "random:120:5", optimumOf("random:120:5"))
+		checkProven(t, code, r, hard, optimumOfHard())
 		goneBy(t, safety, pids)
 	}
 }
