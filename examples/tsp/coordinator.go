@@ -123,7 +123,9 @@ func (c *coordinator) account(ctx context.Context, m *agent.Member, im *bnb.Impr
 		return err
 	}
 	c.mu.Lock()
-	c.space, c.first = s, c.now()
+	if c.space = s; len(list) > 0 {
+		c.first = c.now()
+	}
 	c.mu.Unlock()
 	for i := range list {
 		if err := s.Put(ctx, bagName, &Tours{list: list[i : i+1]}); err != nil {

@@ -147,14 +147,14 @@ func TestPool(t *testing.T) {
 	p.known(9)
 	p.known(11)
 	gone := errors.New("gone")
-	if p.finish(j, gone); <-j.done != gone || p.state != (processState{Best: 9, Ready: true}) {
+	if p.finish(j, gone); !errors.Is(<-j.done, gone) || p.state != (processState{Best: 9, Ready: true}) {
 		t.Errorf("%+v", p.state)
 	}
 	late := &job{done: make(chan error, 1)}
 	p.add(j)
 	p.stop()
 	p.add(late)
-	if <-j.done != errStopped || <-late.done != errStopped || p.take() != nil {
+	if !errors.Is(<-j.done, errStopped) || !errors.Is(<-late.done, errStopped) || p.take() != nil {
 		t.Error("a bag is left after the stop")
 	}
 	if p.join(nil, false); p.state.Ready {
@@ -231,7 +231,7 @@ func init() { strategies["eager"] = func() local.Local { return &eager{} } }
 
 // TestStrategies (P24): any strategy moves the subtasks, also one that is not of this repository's packages.
 func TestStrategies(t *testing.T) {
-	for _, name := range []string{"eager", local.Receiver, local.Sender, local.Pegasus} {
+	for _, name := range []string{"eager", local.Receiver, local.Diffusion, local.Pegasus} {
 		code, r := begin(t, "-instance", "st70", "-processes", "2", "-threads", "1", "-strategy", name, "-json").finish(t)
 		checkProven(t, code, r, "st70", 675)
 		if r.Signals.NewSubtask+r.migrate > 0 || r.Nodes == 0 {

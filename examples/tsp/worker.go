@@ -176,7 +176,7 @@ func (w *worker) serve(ctx context.Context) error {
 	for {
 		err := w.serveOnce(ctx)
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // It was told to end.
 		}
 		if !errors.Is(err, work.ErrDropped) {
 			return err // Or nil: the phase is over.

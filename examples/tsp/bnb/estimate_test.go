@@ -20,11 +20,11 @@ func TestEstimate(t *testing.T) {
 		develop = func(left int) {
 			for range left {
 				steps++
-				switch rest := left - 1; {
-				case rest == 0:
+				switch rest := left - 1; rest {
+				case 0:
 					full++
 					e.Full()
-				case rest == cutAt:
+				case cutAt: // Not 0.
 					e.CutOff(rest)
 				default:
 					develop(rest)
