@@ -10,9 +10,9 @@ import (
 // TestEstimate (P38): the paper's estimate counts to 0 where all tours are made or cut off, as the case pegasus-s of the
 // golden numbers has it: S is 120 for five cities, partial tours would make that 325 steps, and 20! is the last that fits.
 func TestEstimate(t *testing.T) {
-	const towns = 5
-	for _, cutAt := range []int{0, 1, 2, 3} { // A partial tour with so many towns left is cut off; at 0 none is.
-		e, steps, full := bnb.NewEstimate(towns), 0, int64(0)
+	const cities = 5
+	for _, cutAt := range []int{0, 1, 2, 3} { // A partial tour with so many cities left is cut off; at 0 none is.
+		e, steps, full := bnb.NewEstimate(cities), 0, int64(0)
 		if e.Left() != 120 {
 			t.Fatalf("S is %d", e.Left())
 		}
@@ -31,7 +31,7 @@ func TestEstimate(t *testing.T) {
 				}
 			}
 		}
-		develop(towns)
+		develop(cities)
 		if e.Left() != 0 {
 			t.Errorf("%d is left, cut off at %d", e.Left(), cutAt)
 		}
@@ -41,7 +41,7 @@ func TestEstimate(t *testing.T) {
 	}
 	twenty, more := bnb.NewEstimate(20), bnb.NewEstimate(21)
 	if twenty.Left() != 2432902008176640000 || more.Left() != math.MaxInt64 {
-		t.Errorf("20 towns: %d, 21 towns: %d", twenty.Left(), more.Left())
+		t.Errorf("20 cities: %d, 21 cities: %d", twenty.Left(), more.Left())
 	}
 	if more.CutOff(20); more.Left() != math.MaxInt64 {
 		t.Errorf("%d after a cut, though the number is not known", more.Left())
