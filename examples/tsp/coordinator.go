@@ -61,7 +61,7 @@ type coordinator struct {
 	sessions map[string]*session // by the worker's name
 	over     bool                // the workers are told to go
 	pids     map[string]int      // of every worker there was
-	first    time.Time           // when the subtasks were put
+	first    time.Time           // when the first subtask was asked for, or seen to be given
 	end      time.Time           // when the verdict came
 	verdict  string              // the predicate that ended the search
 	proof    int                 // the length of the best tour, as it says
@@ -123,9 +123,7 @@ func (c *coordinator) account(ctx context.Context, m *agent.Member, im *bnb.Impr
 		return err
 	}
 	c.mu.Lock()
-	if c.space = s; len(list) > 0 {
-		c.first = c.now()
-	}
+	c.space = s
 	c.mu.Unlock()
 	for i := range list {
 		if err := s.Put(ctx, bagName, &Tours{list: list[i : i+1]}); err != nil {
@@ -256,7 +254,9 @@ func (c *coordinator) again() error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.turn++
+	if c.turn++; s != nil && c.first.IsZero() && s.Stats().Given > 0 {
+		c.first = c.now()
+	}
 	return c.publish()
 }
 

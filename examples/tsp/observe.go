@@ -64,7 +64,9 @@ func (c *coordinator) fate(e monitor.Fate) {
 	t := &c.tally
 	switch {
 	case e.Fate == control.Applied && e.Signal.Target != memberName:
-		t.applied[e.Signal.Name]++
+		if t.applied[e.Signal.Name]++; e.Signal.Name == "NewSubtask" && c.first.IsZero() {
+			c.first = c.now()
+		}
 		if e.Signal.Kind == control.Cancel {
 			t.stopped[e.Signal.Target] = true
 		}

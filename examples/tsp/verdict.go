@@ -20,7 +20,7 @@ type result struct {
 	Proven      bool    `json:"proven"`
 	Interrupted bool    `json:"interrupted"`
 	Seconds     float64 `json:"seconds"`
-	Search      float64 `json:"search_seconds"` // from the first cut to the verdict, 0 without one
+	Search      float64 `json:"search_seconds"` // from the first delivery to the verdict, 0 without one
 	Busy        float64 `json:"busy_seconds"`   // that threads had a subtask, added up
 	Nodes       int64   `json:"nodes"`          // searched
 	Processes   int     `json:"processes"`
