@@ -22,7 +22,7 @@ DIST     ?= dist
 PURE := balance balance/local balance/span clocksync clocksync/clocktest configs control control/program \
 	examples/tsp/bnb examples/tsp/solve examples/tsp/tsplib internal/agentcore internal/archtest \
 	internal/balancesim internal/config internal/configfile internal/executor internal/journal internal/lookahead internal/loopcore internal/nearest \
-	internal/outbox internal/plan internal/callcore internal/datacore internal/pieces internal/planner internal/reading internal/rearm internal/regions internal/roles internal/ruletest internal/sim internal/synccore internal/tracedetect \
+	internal/outbox internal/plan internal/callcore internal/callsplit internal/datacore internal/pieces internal/planner internal/reading internal/rearm internal/regions internal/roles internal/ruletest internal/sim internal/synccore internal/tracedetect \
 	internal/tracefile internal/wire internal/workcore internal/workplan internal/workreport internal/worksim internal/yamlconf monitor predicates scgs
 
 # Test binaries are the same in every clone, so that a clone finds the results of another one in
@@ -39,7 +39,7 @@ having = { grep -rlE --include='*.go' --exclude-dir=.git --exclude-dir=tools '$(
 # "make ci" takes at most 12 minutes on two cores, and .ci/run, which adds MORE, at most 15. The
 # race run is last: its closing lines tell how many tests ran.
 PARTS := lint cross configs fuzz systems system
-MORE  := simulate broken
+MORE  := simulate broken types browser
 
 # BUDGET is how many seconds all parts may take together. A part that is added takes another out.
 BUDGET ?= 1200
@@ -62,7 +62,7 @@ define timed
 	fi
 endef
 
-.PHONY: help test ci ci-rest release reproduce nightly vet lint fmt cross race race-all system fuzz configs man shots bench deep systems simulate broken figures hunt
+.PHONY: help test ci ci-rest release reproduce nightly vet lint fmt cross race race-all system fuzz configs man types browser shots bench deep systems simulate broken figures hunt
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -178,6 +178,20 @@ configs: ## check every config, and run every rule test
 
 man: ## write the man pages to bin/man
 	$(GO) run ./cmd/pegasus man bin/man
+
+# npm is asked only if the pinned tools are not there already.
+bin/page/node_modules/.package-lock.json: tools/page/package-lock.json
+	@mkdir -p bin/page && cp tools/page/package.json tools/page/package-lock.json bin/page
+	cd bin/page && npm ci --no-audit --no-fund --silent
+	@touch $@
+
+types: bin/page/node_modules/.package-lock.json ## check the types of the page's scripts
+	@echo "== types"
+	bin/page/node_modules/.bin/tsc -p tools/page
+
+browser: bin/page/node_modules/.package-lock.json ## drive each page in Chromium, against a live run and its journal
+	@echo "== browser"
+	cd tools/shots && $(GO) test -timeout 2m -count 1 ./...
 
 shots: ## the pictures of docs/ui.md; needs chromium
 	@d=$$(mktemp -d) && cd tools/shots && $(GO) build -o "$$d/shots" . && cd ../.. && "$$d/shots" docs/ui; status=$$?; rm -rf "$$d"; exit $$status

@@ -81,7 +81,7 @@ type Config struct {
 	JoinTimeout time.Duration
 
 	// Logger is told what no call can return: the server is away or back, the
-	// member was dropped. Default: nobody is.
+	// member was dropped. Default: no call.
 	Logger *slog.Logger
 
 	// MeterProvider is what the metrics go to, those of the measured clock included;

@@ -286,7 +286,7 @@ func (m *Member) besideThreads(state any) bool {
 }
 
 // Set begins a new state of the process now and ends the one before it. It does
-// not wait for anything. Where nothing else is being sent it sends what is due itself, and
+// not wait for anything. If nothing else is being sent, Set publishes on the caller's goroutine;
 // in a process with threads it may take a turn of their synchronizer, as [Thread.Set] does. The state is a struct whose fields are those of the
 // declared state; in a process with threads, those that the configuration declares
 // for the process beside them. A process has threads from the first

@@ -35,7 +35,7 @@ func (it *item) cost() int {
 const (
 	inboxBytes = 64 << 20
 	itemCost   = 256
-	// inboxAge is how long messages may wait of whom has much of what waits. Where they have waited for
+	// inboxAge is how long a message from a heavy sender may wait. Where messages have waited for
 	// longer during inboxGrace, which a core that was only held up for a moment needs less than, all
 	// of those are shed that have waited for inboxRest, but for the newest of each: so the core is soon up
 	// to date, and knows what all had told in the time between, where what each had told by itself would

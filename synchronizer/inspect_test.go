@@ -38,6 +38,15 @@ func TestInspect(t *testing.T) {
 	}}); err != nil || between.IsZero() {
 		t.Fatal(err)
 	}
+	var states []string
+	if _, err := synchronizer.Replay(bytes.NewReader(journal.Bytes()), synchronizer.ReplayOptions{State: func(m *monitor.MemberState) {
+		states = append(states, m.Member+" "+m.State.String())
+		if m.Synchronizer != "gsync" || m.Host == "" || m.Start[1].Before(m.Start[0]) || m.End[0].Before(m.Start[0]) || time.Since(m.Start[0]) > time.Hour || m.Open != (len(states) > 1) {
+			t.Errorf("%+v", m)
+		}
+	}}); err != nil || len(states) != 3 || states[0] != "b idle=false n=0" || states[1] != "a idle=true n=0" || states[2] != "b idle=true n=0" {
+		t.Errorf("%q, %v", states, err)
+	}
 	inspect := func(until time.Time, look func(i *synchronizer.Inspection)) *synchronizer.Replayed {
 		t.Helper()
 		looked := 0

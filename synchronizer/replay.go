@@ -25,6 +25,9 @@ type ReplayOptions struct {
 	// Observe is called with every event of the recorded run, at the wall clock's
 	// time of the recording host.
 	Observe func(at time.Time, e monitor.Event)
+	// State is called with each state of a member, when its end is known, or at the end of the journal. It slows down a
+	// replay.
+	State func(*monitor.MemberState)
 	// Predicates are those written in Go that the recorded run had in its Options;
 	// without them its outputs are others. They judge for Changed, too.
 	Predicates []Predicate
@@ -122,6 +125,9 @@ func Replay(r io.Reader, opt ReplayOptions) (*Replayed, error) {
 	p.result.Synchronizer, p.result.Pegasus, p.result.Started = j.Level.Name, j.Header.Pegasus, time.Unix(0, j.Header.Started)
 	p.began, p.since, p.last = p.result.Started, j.Header.Now, j.Header.Now
 	p.predicates = j.Level.Predicates()
+	if opt.State != nil {
+		p.states = &stateLog{opt: j.Header.Options, schema: j.Level.State, members: map[string]*loggedMember{}, emit: p.emitState}
+	}
 	if opt.Changed != nil {
 		if err := p.change(); err != nil {
 			return nil, err
@@ -132,6 +138,9 @@ func Replay(r io.Reader, opt ReplayOptions) (*Replayed, error) {
 	}
 	if err := p.run(); err != nil {
 		return nil, err
+	}
+	if p.states != nil {
+		p.states.finish(true)
 	}
 	if opt.Inspect != nil {
 		opt.Inspect(&Inspection{replay: p})
@@ -178,7 +187,8 @@ type replay struct {
 	since clocksync.Instant
 	last  clocksync.Instant // of the last input, or of the time at which the replay ends
 
-	predicates []string // of the level in force
+	predicates []string  // of the level in force
+	states     *stateLog // nil: nobody asks for them
 
 	changed      *synccore.Core // nil without a changed configuration
 	changedOut   synccore.Output
@@ -242,6 +252,9 @@ func (p *replay) run() error {
 			}
 			p.predicates = rec.Input.Level.Predicates()
 		}
+		if p.states != nil && rec.Input.Kind == synccore.InRestart {
+			p.states.note(rec.Now, &rec.Input) // By the clock of the life before.
+		}
 		p.restart(&rec)
 		if until := p.opt.Until; !until.IsZero() && p.at(rec.Now).After(until) {
 			p.last = max(p.last, p.since.Add(until.Sub(p.began)))
@@ -250,6 +263,9 @@ func (p *replay) run() error {
 			return nil
 		}
 		p.last = rec.Now
+		if p.states != nil && rec.Input.Kind != synccore.InRestart {
+			p.states.note(rec.Now, &rec.Input)
+		}
 		p.step(&rec)
 	}
 	p.result.Inputs = p.journal.Inputs
@@ -313,6 +329,17 @@ func (p *replay) step(rec *journal.Record) {
 // at is the wall clock's time of an instant of the recorded run.
 func (p *replay) at(now clocksync.Instant) time.Time {
 	return p.began.Add(now.Sub(p.since))
+}
+
+// emitState hands a state of a member to State. What is before the journal, or the life of its process, counts from there.
+func (p *replay) emitState(s memberState) {
+	times := func(r monitor.Range) [2]time.Time {
+		from := max(r.From, p.since)
+		return [2]time.Time{p.at(from), p.at(max(r.To, from))}
+	}
+	p.opt.State(&monitor.MemberState{
+		Synchronizer: p.result.Synchronizer, Member: s.member, Host: s.host, Start: times(s.start), End: times(s.end), Open: s.open, State: s.state,
+	})
 }
 
 // change prepares the changed configuration.

@@ -299,7 +299,7 @@ type Readiness struct {
 // quarter of a second old:
 //
 //   - loop: it runs and gets to its messages. If not, it has ended, or hangs, and
-//     only a new start helps. The other parts come right by themselves.
+//     only a new start helps. The other parts recover without action.
 //   - nats: the server can be reached.
 //   - leads: only while this process stands by, and never ready: another one leads.
 //     There are no further parts then.

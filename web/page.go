@@ -32,6 +32,8 @@ type Recorded struct {
 	// Status tells where each synchronizer stood at an instant. The page calls it on one goroutine at a time, and not beside
 	// Explain.
 	Status func(ctx context.Context, at time.Time) ([]*monitor.Status, error)
+	// States are those of the members, each after those that ended before it. The page shows the last 100,000. New reads them.
+	States []*monitor.MemberState
 }
 
 // Options configure a page.
@@ -75,6 +77,7 @@ type Page struct {
 	record *Recorded // nil: the run is live
 	work   func(ctx context.Context) (string, error)
 	now    func() time.Time
+	states []byte // of members, for browsers; nil: the run is live
 	key    string // empty: none
 	id     string // of this life of the page
 	routes http.Handler
@@ -113,12 +116,18 @@ func New(o Options) (*Page, error) {
 	if o.Recorded != nil {
 		r := *o.Recorded
 		r.From, r.To = r.From.Truncate(time.Millisecond), r.To.Add(time.Millisecond-1).Truncate(time.Millisecond) // Browsers choose milliseconds.
+		var err error
+		if p.states, err = encodeStates(&r); err != nil {
+			return nil, err
+		}
+		r.States = nil
 		p.record, p.stream.record = &r, &span{r.From.UnixMilli(), r.To.UnixMilli()}
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /stream", p.needKey(p.serveStream))
 	mux.HandleFunc("GET /why", p.needKey(p.serveWhy))
 	mux.HandleFunc("GET /status", p.needKey(p.serveStatus))
+	mux.HandleFunc("GET /states", p.needKey(p.serveStates))
 	mux.HandleFunc("GET /work", p.needKey(p.serveWork))
 	mux.HandleFunc("GET /{$}", serveFile("index.html"))
 	entries, err := files.ReadDir("page")

@@ -2,6 +2,8 @@ package web_test
 
 import (
 	"bufio"
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -102,7 +105,7 @@ func TestFiles(t *testing.T) {
 		_, server := serve(t, prefix, &source{})
 		for name, kind := range map[string]string{
 			"": "text/html", "style.css": "text/css", "app.js": "text/javascript", "model.js": "text/javascript", "dom.js": "text/javascript",
-			"overview.js": "text/javascript", "why.js": "text/javascript", "timeline.js": "text/javascript",
+			"overview.js": "text/javascript", "why.js": "text/javascript", "timeline.js": "text/javascript", "states.js": "text/javascript", "save.js": "text/javascript",
 		} {
 			a := get(t, server.URL+prefix+"/"+name)
 			if a.code != http.StatusOK || !strings.HasPrefix(a.header.Get("Content-Type"), kind) || len(a.text) < 100 {
@@ -513,6 +516,45 @@ func TestScripts(t *testing.T) {
 	}
 }
 
+// TestSize: all files of the page have at most 150 KB, compressed.
+func TestSize(t *testing.T) {
+	names, err := filepath.Glob("page/*")
+	if err != nil || len(names) < 10 {
+		t.Fatalf("%v, %v", names, err)
+	}
+	var packed bytes.Buffer
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		z := gzip.NewWriter(&packed)
+		if _, err := z.Write(text); err != nil {
+			t.Fatal(err)
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if t.Logf("%d bytes", packed.Len()); packed.Len() > 150_000 {
+		t.Errorf("the files of the page have %d bytes, compressed; at most 150,000 are allowed", packed.Len())
+	}
+}
+
+// memberStates are two states of a member.
+func memberStates(from time.Time) []*monitor.MemberState {
+	ms := func(a, b int) [2]time.Time {
+		return [2]time.Time{from.Add(time.Duration(a) * time.Millisecond), from.Add(time.Duration(b) * time.Millisecond)}
+	}
+	values := func(phase, note string) monitor.Values {
+		return monitor.Values{{Name: "phase", Value: phase}, {Name: "note", Value: note}}
+	}
+	return []*monitor.MemberState{
+		{Synchronizer: "g", Host: "h", Member: "a", Start: ms(-1, 2), End: ms(5, 6), State: values("idle", "")},
+		{Synchronizer: "g", Host: "h", Member: "a", Start: ms(5, 6), End: ms(9, 9), Open: true, State: values("busy", "<b>")},
+	}
+}
+
 // TestRecorded: of a run that is over a browser gets its time, all events, and the status and reasons of an instant of it.
 func TestRecorded(t *testing.T) {
 	from := time.UnixMilli(1_000)
@@ -523,7 +565,7 @@ func TestRecorded(t *testing.T) {
 			return nil, errors.New("journal x: line 3: it is damaged")
 		}
 		return []*monitor.Status{{Synchronizer: "g", Group: "workers", Epoch: 7}}, nil
-	}}
+	}, States: memberStates(from)}
 	p, err := web.New(web.Options{Source: &source{}, Now: time.Now, Recorded: record})
 	if err != nil {
 		t.Fatal(err)
@@ -535,6 +577,11 @@ func TestRecorded(t *testing.T) {
 		t.Helper()
 		a := get(t, server.URL+path)
 		return a.code, a.text
+	}
+	const states = `{"lanes":[{"synchronizer":"g","host":"h","member":"a","states":[0,2000,5000,6000,0,1,5000,6000,9000,9000,1,0]}],` +
+		`"rows":[{"names":["phase","note"],"values":["busy","\u003cb\u003e"]},{"names":["phase","note"],"values":["idle",""]}],"left_out":0}`
+	if code, text := get("/states"); code != http.StatusOK || text != states {
+		t.Errorf("%d %s\nwant %s", code, text, states)
 	}
 	for range 2 { // The second answer is kept.
 		if code, text := get("/status?at=31000"); code != http.StatusOK || !strings.Contains(text, `"epoch":"epoch 7"`) || !strings.Contains(text, `"time":31000`) {
@@ -554,6 +601,9 @@ func TestRecorded(t *testing.T) {
 		}
 	}
 	_, server = serve(t, "", &source{})
+	if code, text := get("/states"); code != http.StatusNotFound || text != "states: the run is live, and its stream has no states of members: open its journal with pegasus ui --journal\n" {
+		t.Errorf("%d %s", code, text)
+	}
 	if code, text := get("/status?at=1"); code != http.StatusNotFound || text != "status: the run is live: its status comes with the stream\n" {
 		t.Errorf("%d %s", code, text)
 	}

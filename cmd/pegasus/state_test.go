@@ -63,7 +63,7 @@ func TestRunStandsBy(t *testing.T) {
 	first := launch(t, "run", goodConfig, "--nats", srv.URL())
 	first.url()
 	second := launch(t, "run", goodConfig, "--nats", srv.URL(), "--standby")
-	second.line("gsync stands by for another process to end that leads group workers")
+	second.line("gsync: standing by: another process leads group workers")
 	second.line("stands by until the process that leads has ended")
 	third := launch(t, "run", goodConfig, "--nats", srv.URL(), "--standby", "--json")
 	third.object("standby")

@@ -25,6 +25,8 @@ const progressEvery = 2 * time.Second
 type recordings struct {
 	list     []*recordedRun
 	from, to time.Time
+	states   []*monitor.MemberState // at most 2*maxStates
+	left     int                    // states that were left out
 }
 
 type recordedRun struct {
@@ -57,8 +59,12 @@ func (f *uiFlags) serveJournal(cmd *cobra.Command) error {
 		}
 		lines, statuses = append(lines, some...), append(statuses, status)
 	}
+	r.cut(maxStates)
+	if r.left > 0 {
+		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "pegasus: %s: the timeline has the newest %d states of members, and leaves out %d\n", f.journal, maxStates, r.left)
+	}
 	key := rand.Text()
-	page, err := web.New(web.Options{Source: r, Now: time.Now, Key: key, Prefix: f.prefix, Recorded: &web.Recorded{From: r.from, To: r.to, Status: r.status}})
+	page, err := web.New(web.Options{Source: r, Now: time.Now, Key: key, Prefix: f.prefix, Recorded: &web.Recorded{From: r.from, To: r.to, Status: r.status, States: r.states}})
 	if err != nil {
 		return fmt.Errorf("--%w", err)
 	}
@@ -82,8 +88,18 @@ func (f *uiFlags) serveJournal(cmd *cobra.Command) error {
 	return ended(cmd.Context(), fail(servePages(cmd.Context(), listener, page)))
 }
 
-// maxRecorded is how many of the newest events of a journal are kept.
-const maxRecorded = 20_000
+const (
+	maxRecorded = 20_000  // events of a journal that are kept, the newest ones
+	maxStates   = 100_000 // states of members, alike
+)
+
+// cut keeps the newest states.
+func (r *recordings) cut(most int) {
+	if more := len(r.states) - most; more > 0 {
+		r.left += more
+		r.states = append(r.states[:0], r.states[more:]...)
+	}
+}
 
 // read steps through a journal, and returns its events, the newest ones if there are many, and its status at the end.
 func (r *recordings) read(ctx context.Context, file string, stderr io.Writer) (lines []*monitor.Line, status *monitor.Status, err error) {
@@ -103,6 +119,11 @@ func (r *recordings) read(ctx context.Context, file string, stderr io.Writer) (l
 			if time.Since(told) > progressEvery {
 				told = time.Now()
 				_, _ = fmt.Fprintf(stderr, "pegasus: reading %s: at %v of the run\n", file, at.Sub(from).Round(time.Second))
+			}
+		},
+		State: func(s *monitor.MemberState) {
+			if r.states = append(r.states, s); len(r.states) == 2*maxStates {
+				r.cut(maxStates)
 			}
 		},
 		Inspect: func(i *synchronizer.Inspection) {

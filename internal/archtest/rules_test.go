@@ -50,7 +50,7 @@ var Imports = map[string][]string{
 	},
 	"internal/balancesim":  {"internal/sim", "internal/yamlconf", "balance", "clocksync"},
 	"internal/workplan":    {"internal/workreport", "internal/configfile", "internal/config", "internal/journal", "internal/plan", "internal/synccore", "internal/wire", "internal/yamlconf", "balance/local", "scgs", "clocksync"},
-	"internal/workcmd":     {"internal/workplan", "internal/show", "internal/yamlconf"},
+	"internal/workcmd":     {"internal/workplan", "internal/worksim", "internal/show", "internal/yamlconf"},
 	"internal/worksim":     {"internal/sim", "internal/datacore", "internal/loopcore", "internal/workcore", "internal/plan", "internal/config", "internal/yamlconf", "balance/local", "balance/span", "predicates", "clocksync"},
 	"internal/bus":         {},
 	"internal/bus/bustest": {"internal/bus", "embedded"},
@@ -72,6 +72,7 @@ var Imports = map[string][]string{
 	"internal/tracedetect": {"internal/tracefile", "predicates", "scgs", "clocksync"},
 	"internal/telemetry":   {"internal/wire", "monitor", "control"},
 	"internal/archtest":    {},
+	"internal/callsplit":   {},
 	"internal/broken":      {},
 	"internal/testwait":    {},
 	"internal/testcount":   {},
@@ -99,6 +100,7 @@ var Imports = map[string][]string{
 	"configs":             {},
 	"web":                 {"monitor", "clocksync"},
 	"cmd/pegasus":         {"anything"},
+	"cmd/pegasus-vet":     {"internal/callsplit"},
 	"examples/tsp/bnb":    {"examples/tsp/tsplib"},
 	"examples/tsp/tsplib": {},
 	"examples/tsp/solve":  {"examples/tsp/bnb", "examples/tsp/tsplib"},
@@ -121,6 +123,7 @@ var Pure = map[string][]string{
 	"balance/span":         {},
 	"configs":              {},
 	"internal/archtest":    {},
+	"internal/callsplit":   {"golang.org/x/tools"},
 	"internal/wire":        {"github.com/tinylib/msgp"},
 	"internal/agentcore":   {},
 	"monitor":              {},
@@ -183,6 +186,7 @@ var Modules = map[string][]string{
 	"go.opentelemetry.io/otel/sdk":       {"cmd/pegasus"},
 	"go.opentelemetry.io/otel/exporters": {"cmd/pegasus"},
 	"github.com/prometheus":              {"cmd/pegasus"},
+	"golang.org/x/tools":                 {"internal/callsplit", "cmd/pegasus-vet"},
 }
 
 func with(list []string, more ...string) []string { return append(slices.Clone(list), more...) }

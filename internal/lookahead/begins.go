@@ -13,7 +13,7 @@ type Begins struct {
 	before  int     // the domain with the next one
 }
 
-// begun is what is known of a member beside its domain.
+// begun is the need of a member, and its domain.
 type begun struct {
 	domain int
 	asked  bool // the detector lacks its evidence, past at least:
@@ -45,6 +45,9 @@ func (b *Begins) Reset(domains []clocksync.Domain) {
 	b.domains = make([]domain, len(numbers))
 	b.Clear()
 }
+
+// Len is how many members there are.
+func (b *Begins) Len() int { return len(b.members) }
 
 // Clear forgets all that was noted.
 func (b *Begins) Clear() {

@@ -8,7 +8,7 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// Limit is how many states of a member may wait: of one that has more nothing is known.
+// Limit is how many states of a member may wait. Nothing is known of a member that has more.
 const Limit = 64
 
 // Ahead is what the global states that are not decided yet can be. Each field of a member has the

@@ -56,7 +56,7 @@ func (r Ready) String() string {
 		var b strings.Builder
 		b.WriteString(r.URL + "\n")
 		for _, l := range r.Levels {
-			fmt.Fprintf(&b, "%s stands by for another process to end that leads group %s\n", l.Name, l.Group)
+			fmt.Fprintf(&b, "%s: standing by: another process leads group %s\n", l.Name, l.Group)
 		}
 		return b.String()
 	}

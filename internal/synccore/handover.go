@@ -15,10 +15,9 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// A machine that is stepped on the inputs of another one comes to what that comes to. One
-// that comes later is first retold what counts of the inputs before: what the members have
-// said that still matters, as if they said it now, and in between, as Kept, what the other
-// machine alone has in mind.
+// Two machines given the same inputs reach the same state. A machine that begins later first
+// receives a summary of the earlier inputs: the reports of the members that still matter, as
+// if the members sent them now, and between them, as Kept, the state that no report contains.
 
 // Kept is what a machine has in mind that its members cannot tell. Instants are on the
 // machine's clock.

@@ -371,7 +371,7 @@ func (c *Core) evidence(m *member, e wire.Evidence, out *Output) {
 	switch {
 	case e.At.Mono > m.shown && (e.Seq == m.last || e.Seq > max(m.last, m.late.Seq)):
 		m.shown = e.At.Mono
-		m.answeredBy(&e.At, c.ondemand.ahead != nil)
+		m.answeredBy(&e.At, c.ondemand.few())
 	case !c.asksFor(m):
 		m.idle = true
 	}

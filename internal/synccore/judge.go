@@ -659,10 +659,11 @@ func (c *Core) probe(out *Output) {
 		return
 	}
 	c.needs = c.det.Needs(c.needs[:0])
-	if c.ondemand.ahead != nil {
-		if len(c.needs) > 0 && c.maySettle() {
-			c.askPastAll(out)
-		}
+	switch asks, pastAll := c.ondemand.asks(c); {
+	case !asks:
+		return
+	case pastAll:
+		c.ondemand.askPastAll(c, out)
 		return
 	}
 	for _, w := range c.runs {

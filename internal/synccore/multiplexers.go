@@ -305,7 +305,7 @@ func (c *Core) heldBy(x *multiplexer, h *wire.Held, out *Output) {
 	}
 	if at.Mono > x.read {
 		x.read = at.Mono
-		x.answeredBy(&at, c.ondemand.ahead != nil)
+		x.answeredBy(&at, c.ondemand.few())
 	}
 	x.within, x.at = at.Within, at
 	if x.whole {

@@ -1,17 +1,34 @@
 package synccore
 
 import (
+	"time"
+
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/lookahead"
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/predicates"
 )
 
+const (
+	// lookCost is how long the machine asks as the detector needs it after a look ahead that found
+	// that it must ask, for each member of the epoch: to look costs about a tenth of that.
+	lookCost = time.Microsecond
+	// fewMembers are asked past all that waits each time: of more members new states arrive at any time, so
+	// that this would never end, and their reports bring the evidence soon.
+	fewMembers = 64
+	// manyTogether is how many members share a process, at least and on average, if a question to all of them is so
+	// cheap that more than fewMembers are always asked: it saves a round trip.
+	manyTogether = 8
+)
+
 // ondemand has members asked for evidence only where it can change where a predicate stands.
 type ondemand struct {
 	ahead   *lookahead.Ahead // nil: the machine always asks
 	begins  lookahead.Begins
-	watched clocksync.Instant // till then somebody looks at the states
+	watched clocksync.Instant // until then a person looks at the states
+	again   clocksync.Instant // when it looks ahead again
+	behind  bool              // evidence is missing, and was not asked for
+	dense   bool              // many members share few processes: all are always asked
 }
 
 // begin begins with a level, without members.
@@ -32,6 +49,13 @@ func (o *ondemand) reset(members []*member, names []predicates.Member) {
 		domains[i] = m.domain
 	}
 	o.begins.Reset(domains)
+	processes, seen := 0, map[*multiplexer]bool{}
+	for _, m := range members {
+		if m.multiplexer == nil || !seen[m.multiplexer] {
+			processes, seen[m.multiplexer] = processes+1, true
+		}
+	}
+	o.dense = len(members) > fewMembers && processes*manyTogether <= len(members)
 }
 
 // touch notes that other states of a member wait in the detector than before.
@@ -41,11 +65,28 @@ func (o *ondemand) touch(m *member) {
 	}
 }
 
+// few reports whether there are few members, so that each question is past all that waits.
+func (o *ondemand) few() bool { return o.ahead != nil && o.begins.Len() <= fewMembers }
+
+// asks reports whether evidence that is missing is to be asked for, and whether past all that waits.
+func (o *ondemand) asks(c *Core) (asks, pastAll bool) {
+	if o.ahead == nil || o.dense || len(c.needs) == 0 || c.now < o.again {
+		return true, false
+	}
+	if !o.maySettle(c) {
+		o.behind = true
+		return false, false
+	}
+	pastAll = o.behind || o.few()
+	o.again, o.behind = c.now.Add(time.Duration(len(c.inEpoch))*lookCost), false
+	return true, pastAll
+}
+
 // maySettle reports whether evidence that is missing can change where a predicate stands: that is so
 // unless each of them is decided, by the states that wait, to stay what it is.
-func (c *Core) maySettle() bool {
-	a := c.ondemand.ahead
-	if c.now < c.ondemand.watched || !c.judged || c.rejudge || !c.deciding() {
+func (o *ondemand) maySettle(c *Core) bool {
+	a := o.ahead
+	if c.now < o.watched || !c.judged || c.rejudge || !c.deciding() {
 		return true
 	}
 	for _, place := range a.Touched() {
@@ -95,8 +136,7 @@ func (o *ondemand) rank(members []*member) {
 // askPastAll asks for what the detector needs and for evidence past every state that has been reported
 // by now, so that the answers decide all that waits. Asked one by one, as the detector needs them, they
 // would take a round trip each.
-func (c *Core) askPastAll(out *Output) {
-	o := &c.ondemand
+func (o *ondemand) askPastAll(c *Core, out *Output) {
 	o.rank(c.inEpoch)
 	for _, n := range c.needs {
 		if m := c.byIndex[n.Member]; n.Seq > 0 && n.Seq == m.last {

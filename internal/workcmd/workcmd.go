@@ -1,4 +1,5 @@
-// Package workcmd has the commands work plan and work advise: they read files and print what package workplan finds.
+// Package workcmd has the commands work plan, work advise and work sim: they read files and print what the packages
+// workplan and worksim find.
 package workcmd
 
 import (
@@ -23,6 +24,7 @@ type Shell struct {
 	Fail     func(error) error                             // marks an error of a command that was used rightly
 	Refuse   func(stderr io.Writer, why error) error       // prints why a file is refused, and gives the error to return
 	Read     func(path string) ([]byte, error)             // reads a file of YAML, up to its limit
+	Complete cobra.CompletionFunc                          // completes names of configurations
 	Journals func(path string) (files []string, err error) // the journals of the newest run in a directory, or the one file
 }
 
@@ -53,7 +55,7 @@ type planFlags struct {
 }
 
 // New returns the commands, for the command work.
-func New(sh Shell) []*cobra.Command { return []*cobra.Command{newPlan(sh), newAdvise(sh)} }
+func New(sh Shell) []*cobra.Command { return []*cobra.Command{newPlan(sh), newAdvise(sh), newSim(sh)} }
 
 func newPlan(sh Shell) *cobra.Command {
 	var f planFlags

@@ -14,7 +14,7 @@ import (
 
 // Sample is what one member told of its work. It holds until the next one of the member.
 type Sample struct {
-	At      float64 // seconds, of one clock for all members
+	At      float64 // seconds, on a clock that all members share
 	Gone    bool    // the member has left or ended
 	Idle    bool    // it has nothing to run
 	Queued  int     // tasks that wait there
@@ -89,7 +89,7 @@ type tally struct {
 	moved     int
 }
 
-// function is how the calls of one function went.
+// function is the record of the calls of a function.
 type function struct {
 	name    string
 	active  float64 // while calls were open or at a server
@@ -273,7 +273,7 @@ func (t *tally) servers() int {
 	return len(names)
 }
 
-// call advises on the calls of one function.
+// call advises on the calls of a function.
 func (t *tally) call(f *function, c *config.WorkCall, syncs []string) (Advice, bool) {
 	if len(f.servers) == 0 || f.active < often*t.work {
 		return Advice{}, false

@@ -34,7 +34,7 @@ const (
 // DefaultTasks is how many tasks a plan is for if nothing is said.
 const DefaultTasks = 1000
 
-// Plan says what the section work of one synchronizer does.
+// Plan says what the section work of a synchronizer does.
 type Plan struct {
 	Synchronizer string   `json:"synchronizer"` // its name
 	Group        string   `json:"group"`        // of its members
@@ -80,7 +80,7 @@ type Way struct {
 	Anomaly    *Anomaly `json:"anomaly"`    // null: every member helps
 }
 
-// planner makes the plan of one section.
+// planner makes the plan of a section.
 type planner struct {
 	plan  Plan
 	opt   *Options
@@ -463,7 +463,7 @@ func pushRing(paths []local.Path) []string {
 	return nil
 }
 
-// listPaths lists the paths with what moves over them.
+// listPaths lists the paths and the tasks that move over them.
 func (p *planner) listPaths(paths []local.Path) {
 	for _, path := range paths {
 		out := Path{From: path.From, To: path.To, Share: path.Share, When: path.When, Level: path.Level}
@@ -516,7 +516,7 @@ func (p *planner) taskWay(paths []local.Path) {
 	p.addWay(w, run, speeds, p.at+".strategy")
 }
 
-// reach are the members that tasks of one member get to.
+// reach are the members that tasks of a member get to.
 func reach(paths []local.Path, from string) []string {
 	list := []string{from}
 	for i := 0; i < len(list); i++ {

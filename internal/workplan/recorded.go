@@ -37,7 +37,7 @@ type Placed struct {
 	Path   string `json:"path"`   // of the key
 }
 
-// maxSamples bounds what is kept of a journal.
+// maxSamples is the most samples that are kept of a journal.
 const maxSamples = 1 << 20
 
 // Read reads a journal, and advises on the section work of its configuration. File and src are the configuration in which places

@@ -13,7 +13,7 @@ type Cost struct {
 	PerByte float64 `json:"per_byte_seconds"` // of each byte in it
 }
 
-// Of returns the seconds of one message of so many bytes.
+// Of returns the seconds of a message of so many bytes.
 func (c Cost) Of(bytes float64) float64 { return c.Message + c.PerByte*bytes }
 
 // WorstTree returns the seconds that the messages of a tree of p members take at most, if each has n tasks of so many bytes
@@ -62,7 +62,7 @@ func byShares(shares []float64, delay float64) way {
 	}
 }
 
-// apportion divides tasks by shares among the members that take part: rounded down, and what is left to the largest remainders.
+// apportion divides tasks by shares among the members that take part: rounded down, and the rest to the largest remainders.
 func apportion(speeds, shares []float64, tasks int) []int {
 	counts, rest := make([]int, len(speeds)), make([]float64, len(speeds))
 	share := func(i int) float64 {

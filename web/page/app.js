@@ -3,19 +3,21 @@ import { Cursor } from "./cursor.js";
 import { element, setText } from "./dom.js";
 import { Events, clock, keyOf, oldSince } from "./model.js";
 import { Overview } from "./overview.js";
+import { saveView } from "./save.js";
+import { MemberStates } from "./states.js";
 import { Timeline } from "./timeline.js";
 import { Why } from "./why.js";
 import { Work } from "./work.js";
 
 /**
  * What the stream has brought. A status came at an instant of performance.now; its key is
- * that of keyOf. Of a run that is over, record is its time, and at is the instant that is shown; both are
- * in milliseconds since 1970.
- * @typedef {{statuses: Map<string, {view: any, at: number}>, events: Events, record: {from: number, to: number} | null, at: number}} State
+ * that of keyOf. Of a run that is over, record is its time, at is the instant that is shown, both
+ * in milliseconds since 1970, and members are the states of members, null until they have come. Lanes and rows are shown whose name contains search.
+ * @typedef {{statuses: Map<string, {view: any, at: number}>, events: Events, record: {from: number, to: number} | null, at: number, members: MemberStates | null, search: string}} State
  */
 
 /** @type {State} */
-const state = { statuses: new Map(), events: new Events(), record: null, at: 0 };
+const state = { statuses: new Map(), events: new Events(), record: null, at: 0, members: null, search: "" };
 
 // The key of the page stands behind #key= in the URL that was printed. It stays in this browser.
 const place = `pegasus key ${location.pathname}`;
@@ -35,7 +37,15 @@ let refused = false;
 const cursor = new Cursor((at) => show(at, true));
 /** @type {HTMLElement} */ (document.getElementById("cursor")).append(cursor.root);
 
-/** @type {{root: HTMLElement, show: (state: State) => void, ask?: (at: number) => void, close?: () => void}} */
+const search = /** @type {HTMLInputElement} */ (document.getElementById("search"));
+search.oninput = () => {
+  state.search = search.value;
+  draw();
+};
+
+/** @type {HTMLElement} */ (document.getElementById("save")).onclick = () => saveView().catch((e) => cursor.fault(`the page was not saved: ${e}`));
+
+/** @type {{root: HTMLElement, show: (state: State) => void, ask?: (at: number) => void, jump?: (step: number) => void, close?: () => void}} */
 let page = { root: element("div"), show() {} };
 let wanted = false;
 
@@ -76,6 +86,21 @@ async function show(at, write) {
   draw();
 }
 
+/**
+ * Asks for the states of members of a run that is over.
+ * @param {number} from its beginning
+ */
+async function askStates(from) {
+  try {
+    const r = await fetch(`states?${new URLSearchParams({ key })}`);
+    if (r.ok) state.members = new MemberStates(await r.json(), from);
+    else cursor.fault(await r.text());
+  } catch (e) {
+    cursor.fault(`the states of members did not come: ${e}`);
+  }
+  draw();
+}
+
 function route() {
   const [place, query] = location.hash.slice(1).split("?");
   const [name, ...rest] = place.split("/");
@@ -84,7 +109,7 @@ function route() {
   if (name === "why" && rest.length === 3) {
     page = new Why(decode(rest[0]), decode(rest[1]), decode(rest[2]), key, state.record ? state.at : 0);
   } else if (name === "timeline") {
-    page = new Timeline((at) => show(at, true));
+    page = new Timeline((at) => show(at, true), draw);
   } else if (name === "work") {
     page = new Work(key);
   } else {
@@ -121,6 +146,7 @@ function connect() {
       dropped = frame.dropped;
       if (frame.record && !state.record) {
         state.record = frame.record;
+        askStates(frame.record.from);
         show(Number(new URLSearchParams(location.hash.split("?")[1]).get("at")) || frame.record.to, true);
       }
     } else if (frame.kind === "status" && !state.record) {
@@ -150,6 +176,19 @@ function check() {
   draw();
 }
 
+/**
+ * Goes to the next decision, or the one before.
+ * @param {KeyboardEvent} e
+ */
+function jump(e) {
+  const step = { n: 1, p: -1 }[e.key];
+  const inText = e.target instanceof HTMLInputElement && e.target.type !== "range" && e.target.type !== "checkbox" || e.target instanceof HTMLSelectElement;
+  if (!step || inText || e.ctrlKey || e.altKey || e.metaKey) return;
+  if (state.record) cursor.go(step);
+  else page.jump?.(step);
+}
+
+addEventListener("keydown", jump);
 addEventListener("hashchange", route);
 route();
 connect();

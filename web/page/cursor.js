@@ -13,6 +13,10 @@ export class Cursor {
     this.text = element("output");
     this.before = /** @type {HTMLButtonElement} */ (element("button", { type: "button" }, "Decision before"));
     this.after = /** @type {HTMLButtonElement} */ (element("button", { type: "button" }, "Next decision"));
+    this.before.onclick = () => this.go(-1);
+    this.after.onclick = () => this.go(1);
+    /** @type {import("./app.js").State | null} */
+    this.state = null;
     this.note = element("p", { class: "warning", role: "status" });
     this.root = element("div", { class: "cursor", hidden: "" }, this.range, this.text, this.before, this.after, this.note);
   }
@@ -26,13 +30,18 @@ export class Cursor {
     this.range.max = String(record.to);
     this.range.value = String(state.at);
     setText(this.text, instant(state.at));
-    const go = (/** @type {number} */ step) => () => {
-      const to = nextDecision(state.events.shown(), state.at, step);
-      if (to === null) this.fault(step > 0 ? "No decision comes after this instant." : "No decision comes before this instant.");
-      else this.choose(Math.min(to, record.to));
-    };
-    this.before.onclick = go(-1);
-    this.after.onclick = go(1);
+    this.state = state;
+  }
+
+  /**
+   * Chooses the instant of another decision.
+   * @param {number} step -1: the one before, 1: the next one
+   */
+  go(step) {
+    if (!this.state?.record) return;
+    const to = nextDecision(this.state.events.shown(), this.state.at, step);
+    if (to === null) this.fault(step > 0 ? "No decision comes after this instant." : "No decision comes before this instant.");
+    else this.choose(Math.min(to, this.state.record.to));
   }
 
   /** @param {string} text empty: none */

@@ -37,7 +37,7 @@ export class Table {
   }
 
   /**
-   * @param {{cells: (string | {text: string, href: string})[], class?: string}[]} rows
+   * @param {{cells: (string | {text: string, href: string} | {text: string, act: () => void})[], class?: string}[]} rows
    * @param {number} more rows that are left out
    */
   fill(rows, more = 0) {
@@ -49,6 +49,12 @@ export class Table {
         const td = tr.children[j] ?? tr.appendChild(element("td"));
         if (typeof cell === "string") {
           setText(td, cell);
+          return;
+        }
+        if ("act" in cell) {
+          const b = /** @type {HTMLButtonElement} */ (td.firstElementChild ?? td.appendChild(element("button", { type: "button" })));
+          b.onclick = cell.act;
+          setText(b, cell.text);
           return;
         }
         const link = td.firstElementChild ?? td.appendChild(element("a"));

@@ -27,8 +27,10 @@ class Section {
    * @param {any} s a statusView
    * @param {string[]} below synchronizers that are members of this one
    * @param {string} time of the status
+   * @param {string} sought a part of the names of predicates and members that are shown
    */
-  show(s, below, time) {
+  show(s, below, time, sought) {
+    const found = (/** @type {any} */ x) => x.name.toLowerCase().includes(sought);
     setText(this.title, s.synchronizer);
     const facts = [
       ["As of", time], ["Group", s.tenant ? `${s.group}, tenant ${s.tenant}` : s.group], ["Epoch", s.epoch], ["State", s.state], ["Leads", s.leader],
@@ -48,7 +50,7 @@ class Section {
     waits.forEach((/** @type {string} */ text, /** @type {number} */ i) => {
       setText(this.waits.children[i] ?? this.waits.appendChild(element("li")), text);
     });
-    this.predicates.fill(s.predicates.map((/** @type {any} */ p) => ({
+    this.predicates.fill(s.predicates.filter(found).map((/** @type {any} */ p) => ({
       class: `truth-${p.truth}`,
       cells: [{ text: p.name, href: whyLink(s.group, s.synchronizer, p.name) }, p.truth, p.since, p.fired, p.last, p.waits],
     })), s.predicates_more);
@@ -63,7 +65,7 @@ class Section {
     this.decisions.fill(s.decisions.map((/** @type {any} */ d) => ({
       cells: [d.id, { text: d.predicate, href: whyLink(s.group, s.synchronizer, d.predicate) }, d.ago],
     })));
-    this.members.fill(s.members.map((/** @type {any} */ m) => ({
+    this.members.fill(s.members.filter(found).map((/** @type {any} */ m) => ({
       class: m.trouble ? "trouble" : "",
       cells: [m.name, m.host, m.part, m.heard, m.clock, m.bound, m.state, m.gap],
     })), s.members_more);
@@ -93,7 +95,7 @@ export class Overview {
       }
       const below = view.members.map((/** @type {any} */ m) => m.name).filter((/** @type {string} */ n) => names.has(n));
       const age = state.record ? 0 : performance.now() - at;
-      section.show(view, below, state.record ? instant(state.at) : clock(new Date(Date.now() - age)));
+      section.show(view, below, state.record ? instant(state.at) : clock(new Date(Date.now() - age)), state.search.toLowerCase());
       const old = oldSince(age, statusLimit, new Date());
       setText(section.old, old && `Old values: ${view.synchronizer} has not answered since ${old}.`);
       section.root.classList.toggle("old", old !== "");

@@ -46,7 +46,7 @@ class Element {
   getAttribute(name) { return this.attributes.get(name) ?? null; }
   getContext() {
     return {
-      setTransform() {}, clearRect() { drawn.length = 0; },
+      setTransform() {}, clearRect(x, y, w, h) { drawn.splice(0, drawn.length, ...drawn.filter((d) => d.y > h)); },
       fillRect(x, y, w, h) { drawn.push({ x, y, w, h, colour: this.fillStyle }); },
       fillText(text, x, y) { drawn.push({ text, x, y }); },
     };
@@ -54,7 +54,7 @@ class Element {
 }
 
 const drawn = [];
-const main = new Element("main"), cursor = new Element("div"), connection = new Element("p"), links = ["#overview", "#timeline", "#work"].map((h) => {
+const main = new Element("main"), cursor = new Element("div"), search = new Element("input"), save = new Element("button"), connection = new Element("p"), links = ["#overview", "#timeline", "#work"].map((h) => {
   const a = new Element("a");
   a.setAttribute("href", h);
   return a;
@@ -63,7 +63,7 @@ const listeners = {}, intervals = [], timeouts = [], frames = [], stored = new M
 let stream, now = 100_000, answer;
 Object.assign(globalThis, {
   document: {
-    createElement: (tag) => new Element(tag), getElementById: (id) => ({ main, connection, cursor })[id], querySelectorAll: () => links,
+    createElement: (tag) => new Element(tag), getElementById: (id) => ({ main, connection, cursor, search, save })[id], querySelectorAll: () => links,
     body: new Element("body"), documentElement: new Element("html"),
   },
   window: { devicePixelRatio: 2 },
@@ -178,7 +178,7 @@ assert.ok(bars[0].w >= 1 && bars[0].x > 220 && bars[0].x + bars[0].w <= 1000, JS
 assert.equal(drawn.filter((d) => d.colour === "--mark").length, 1);
 const last = drawn.filter((d) => d.colour === "--false").at(-2);
 assert.ok(Math.abs(last.x + last.w - 1000) <= 1, `an open state reaches to the last status: ${JSON.stringify(last)}`);
-assert.equal(rows()[1][2], nasty);
+assert.equal(rows(find(main, (e) => e.className === "table wide").at(-1))[1][2], nasty);
 has(main.textContent, "4 events");
 now -= 199; // Events that come at once are drawn together.
 await event(5, t - 9_000, "false");

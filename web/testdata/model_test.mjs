@@ -102,4 +102,36 @@ assert.equal(instant(new Date(2026, 0, 1, 9, 5, 7, 4).getTime()), "2026-01-01 09
   assert.equal(nextDecision(list, 21, -1), 11);
   assert.equal(nextDecision(list, 11, -1), null);
 }
+
+// The states of members: at an instant, together, and alike.
+{
+  const { MemberStates, alike, firstAfter, stateAt, together } = await import(new URL("states.js", pathToFileURL(process.argv[2])));
+  const lane = (member, states) => ({ synchronizer: "s", host: "h", member, states });
+  const row = (phase, load) => ({ names: ["load", "phase"], values: [load, phase] });
+  const members = new MemberStates({
+    left_out: 7, rows: [row("idle", "0"), row("busy", "0"), { names: ["other"], values: ["1"] }],
+    // Began, not before and not after; ended, alike; open; row.
+    lanes: [lane("a", [0, 2000, 10000, 12000, 0, 0, 10000, 12000, 20000, 20000, 1, 1]), lane("b", [5000, 5000, 11000, 11000, 0, 0, 11000, 11000, 21000, 21000, 1, 1]), lane("c", [30000, 31000, 40000, 41000, 0, 2])],
+  }, 1000);
+  assert.equal(members.leftOut, 7);
+  assert.equal(members.firstField(), "phase");
+  assert.deepEqual(members.value(1, "phase"), { text: "busy", number: 1 });
+  assert.equal(members.value(2, "phase"), null);
+  assert.equal(members.text(0), "load=0 phase=idle");
+  const [a, b, c] = members.lanes;
+  assert.deepEqual(a.states[0], { start: 1000, started: 1002, end: 1010, ended: 1012, open: false, row: 0 });
+  assert.equal(firstAfter(a.states, 1011), 0);
+  assert.equal(firstAfter(a.states, 1012), 1);
+  assert.equal(firstAfter(c.states, 1041), 1);
+  const at = (l, t) => { const s = stateAt(l, t); return s && [s.state.row, s.certain]; };
+  assert.deepEqual([999, 1001, 1002, 1010, 1011, 1012, 1019, 9999].map((t) => at(a, t)), [null, [0, false], [0, true], [0, true], [0, false], [1, true], [1, true], [1, false]]);
+  assert.equal(at(c, 1042), null);
+  assert.equal(together([a, b], 1006), "proven: each state began before each other one ended; the closest pair is b before a, by 5.000 ms");
+  // The state of a began at the latest at 1012, that of b had ended at the earliest at 1011.
+  assert.equal(together([{ ...a, states: [a.states[1]] }, b], 1010.9), "not proven: the state of a began at the latest 1.000 ms after that of b had ended at the earliest");
+  assert.equal(together([a, b, c], 1006), "not known: no state of c is known at this instant");
+  assert.equal(together([a], 1006), "one member: its state holds alone");
+  assert.equal(together([], 1006), "no member");
+  assert.deepEqual(alike(members, members.lanes, 1006).map((g) => [g.text, g.lanes.map((l) => l.member).join()]), [["load=0 phase=idle", "a,b"], ["not known", "c"]]);
+}
 console.log("ok");

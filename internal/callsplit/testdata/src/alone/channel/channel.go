@@ -1,0 +1,24 @@
+// Package channel is a program of the test.
+package channel
+
+import (
+	"context"
+
+	"github.com/gopegasus/pegasus/work"
+)
+
+// Run makes the calls.
+func Run(ctx context.Context, s *work.Space) (any, error) {
+	f, g := work.Client[int, int](s, "f"), work.Client[int, int](s, "g")
+	done := make(chan int, 1)
+	a, err := f.Go(ctx, 1).Wait(ctx) // want `call of f.Go: left alone: .*a channel operation`
+	if err != nil {
+		return nil, err
+	}
+	done <- a
+	b, err := g.Go(ctx, 2).Wait(ctx) // want `call of g.Go: left alone: .*a channel operation`
+	if err != nil {
+		return nil, err
+	}
+	return a + b, nil
+}

@@ -1,0 +1,22 @@
+// Package depends is a program of the test.
+package depends
+
+import (
+	"context"
+
+	"github.com/gopegasus/pegasus/work"
+)
+
+// Run makes the calls.
+func Run(ctx context.Context, s *work.Space) (any, error) {
+	f, g := work.Client[int, int](s, "f"), work.Client[int, int](s, "g")
+	a, err := f.Go(ctx, 1).Wait(ctx) // want `call of f.Go: left alone: .*which the other one writes`
+	if err != nil {
+		return nil, err
+	}
+	b, err := g.Go(ctx, a+1).Wait(ctx) // want `call of g.Go: left alone: .*which the other one writes`
+	if err != nil {
+		return nil, err
+	}
+	return a + b, nil
+}

@@ -1,0 +1,25 @@
+// Package pointer is a program of the test.
+package pointer
+
+import (
+	"context"
+
+	"github.com/gopegasus/pegasus/work"
+)
+
+// Run makes the calls.
+func Run(ctx context.Context, s *work.Space) (any, error) {
+	f, g := work.Client[int, int](s, "f"), work.Client[int, int](s, "g")
+	n := 1
+	p := &n
+	a, err := f.Go(ctx, 1).Wait(ctx) // want `call of f.Go: left alone: .*which the other one writes`
+	if err != nil {
+		return nil, err
+	}
+	*p = a
+	b, err := g.Go(ctx, n).Wait(ctx) // want `call of g.Go: left alone: .*memory that the other one uses`
+	if err != nil {
+		return nil, err
+	}
+	return a + b, nil
+}
