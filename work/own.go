@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/gopegasus/pegasus/balance/local"
 	"github.com/gopegasus/pegasus/internal/workcore"
@@ -41,6 +42,57 @@ func Strategy(strategy local.Local) Option {
 		return Option{err: errors.New("work: the strategy is nil: leave Strategy out")}
 	}
 	return Option{set: func(s *Space) { s.strategy = strategy }}
+}
+
+// Slots has this member run n tasks at a time, 0 to 1024, instead of as many as the section says. With 0 it runs none: it
+// keeps the tasks that its program puts until others ask for them.
+func Slots(n int) Option {
+	if n < 0 || n > maxSlots {
+		return Option{err: fmt.Errorf("work: slots: %d tasks at a time: use 0 to %d", n, maxSlots)}
+	}
+	return Option{set: func(s *Space) { s.slots = n }}
+}
+
+// maxSlots is the largest value of the key slots, too.
+const maxSlots = 1024
+
+// Fetch has this member ask another one for at most n tasks, whatever its strategy does: the program obeys a signal. The
+// strategy of the other member decides how many it gives, and whether it splits a bag. Fetch does not wait for the answer.
+// A member that has not answered before is not asked again, nor is one that is no neighbour.
+func (s *Space) Fetch(from string, n int) error { return s.demand("fetch from", from, n, false) }
+
+// Give has this member offer another one n tasks. The other one takes the offer if its strategy does, and asks for them; then
+// the strategy of this member decides as for [Space.Fetch].
+func (s *Space) Give(to string, n int) error { return s.demand("give to", to, n, true) }
+
+func (s *Space) demand(what, member string, n int, offer bool) error {
+	if n < 1 {
+		return fmt.Errorf("work: %s member %q: %d tasks: name 1 or more", what, member, n)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return fmt.Errorf("work: %s member %q: %w", what, member, s.err)
+	}
+	_ = s.step(&workcore.Input{Kind: workcore.InDemand, To: member, Items: n, Active: offer}) // It is never refused.
+	s.tell(s.now)
+	return nil
+}
+
+// Rests returns what is left of the bags of that name that this member has put and that are not done, wherever they
+// are: each as it was put or last saved.
+func Rests[B any](s *Space, name string) ([]B, error) {
+	s.mu.Lock()
+	bodies := s.machine.Rests(name)
+	s.mu.Unlock()
+	list := make([]B, len(bodies))
+	for i, body := range bodies {
+		var err error
+		if list[i], err = decode[B]("work: a bag of", name, body); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
 }
 
 // Active tells whether a function works or waits for something, such as an answer or a disk. It works when it begins.

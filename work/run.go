@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	crand "crypto/rand"
 	"errors"
@@ -314,46 +315,63 @@ func Yield(ctx context.Context) error {
 	if !r.due.Load() {
 		return nil
 	}
-	return r.yield()
+	_, err := r.yield()
+	return err
 }
 
-func (r *run) yield() error {
+// Save is [Yield], and has the bag saved whenever it has items left: once Save returns nil, what was found so far counts,
+// even if this process dies. A bag without items is saved when its function returns.
+func Save(ctx context.Context) error {
+	r, _ := ctx.Value(runKey{}).(*run)
+	if r == nil || r.bag == nil {
+		return errNoBag
+	}
+	r.items.Store(int64(r.bag.len()))
+	r.save.Store(true)
+	unsaved, err := r.yield()
+	return cmp.Or(err, unsaved)
+}
+
+var errNoBag = errors.New("work: Save needs the context of the function of a bag that a space runs")
+
+// yield does what is due. Unsaved says why a bag could be neither split nor saved.
+func (r *run) yield() (unsaved, err error) {
 	if err := r.whyEnded(); err != nil {
-		return err
+		return nil, err
 	}
 	r.due.Store(false)
 	if r.bag == nil {
-		return nil
+		return nil, nil
 	}
 	n := r.bag.len()
 	asked := min(int(r.asked.Swap(0)), n-1)
 	save := r.save.Swap(false) || r.hasChildren()
 	if n == 0 || asked <= 0 && !save {
-		return nil // A function that has nothing left returns, and that is a record.
+		return nil, nil // A function that has nothing left returns, and that is a record.
 	}
 	rest, err := r.bag.rest() // It must fit before it is split: a split cannot be undone.
 	if err != nil {
 		r.warn(err)
-		return nil
+		return err, nil
 	}
 	if asked > 0 {
 		part, err := r.bag.part(asked)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := r.child(&workcore.Task{ID: r.space.ids.next(r.id), Func: r.name, Body: part, Part: true, Reads: r.names}, 0); err != nil {
-			return err
+			return nil, err
 		}
 		if rest, err = r.bag.rest(); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	found, err := r.bag.take()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	step := r.step(workcore.Kept, found, rest)
-	return r.record(&step)
+	return nil, r.record(&step)
 }
 
 // begin tells how much a bag has before its function works on it, so that others may ask for a part.

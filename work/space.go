@@ -2,6 +2,7 @@ package work
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,6 +40,7 @@ type Space struct {
 	row       row
 	ids       *ids
 	strategy  local.Local // of the program's own; nil: that of the section
+	slots     int         // of the program's own; -1: those of the section
 	logs      *logs       // nil: the tasks that are put here lie in this process alone
 
 	mu        sync.Mutex // guards all below
@@ -125,7 +127,7 @@ func Open(ctx context.Context, m *agent.Member, options ...Option) (*Space, erro
 func open(ctx context.Context, l link.Link, options []Option) (*Space, error) {
 	s := &Space{
 		link: l, log: l.Log().With("member", l.Self().Name), functions: map[string]*function{}, kick: make(chan struct{}, 1),
-		results: map[string]*results{}, foreign: map[foreign]*results{}, fetches: map[string]*pieces.Receiver{}, ids: newIDs(), wake: clocksync.MaxInstant, loopWake: clocksync.MaxInstant, begun: l.Now(), estimate: clocksync.MinInstant, reported: clocksync.MinInstant,
+		results: map[string]*results{}, foreign: map[foreign]*results{}, fetches: map[string]*pieces.Receiver{}, ids: newIDs(), slots: -1, wake: clocksync.MaxInstant, loopWake: clocksync.MaxInstant, begun: l.Now(), estimate: clocksync.MinInstant, reported: clocksync.MinInstant,
 	}
 	var faults []error
 	for _, o := range options {
@@ -210,9 +212,9 @@ func (s *Space) begin(ctx context.Context) (err error) { //nolint:contextcheck /
 		}
 		s.phase = max(s.phase, logged)
 	}
-	slots := s.section.Slots
-	if slots == 0 {
-		slots = runtime.GOMAXPROCS(0)
+	slots := s.slots
+	if slots < 0 {
+		slots = cmp.Or(s.section.Slots, runtime.GOMAXPROCS(0))
 	}
 	s.runs = make([]*run, slots)
 	s.rule.renew()

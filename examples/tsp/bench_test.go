@@ -14,7 +14,7 @@ import (
 )
 
 // BenchmarkSearch compares the search in one thread, without anything of the
-// product, to that by worker processes, from the first lease to the proof.
+// product, to that by worker processes, from the first delivery to the proof.
 // Worker processes of one thread each on as many idle cores should come near to
 // their number in speed-up.
 func BenchmarkSearch(b *testing.B) {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/examples/tsp/bnb"
-	"github.com/gopegasus/pegasus/examples/tsp/lease"
 	"github.com/gopegasus/pegasus/examples/tsp/tsplib"
 )
 
@@ -24,11 +23,11 @@ const searchers = 3
 type round struct {
 	Number int
 	Tour   []int
-	Length int          // of the tour
-	Pruned int          // the least length by which somebody has pruned
-	Rest   []lease.Item // what is not searched
-	Nodes  int64        // searched in all
-	Again  int          // how often the search began again
+	Length int           // of the tour
+	Pruned int           // the least length by which somebody has pruned
+	Rest   []bnb.Subtask // what is not searched
+	Nodes  int64         // searched in all
+	Again  int           // how often the search began again
 }
 
 // node is a process that runs the blocks.
@@ -158,11 +157,8 @@ func (s *searching) work(_ context.Context, r *agent.Region) error {
 		return err
 	}
 	for len(s.got.Rest) > 0 && !s.enough() {
-		sub, err := bnb.DecodeSubtask(s.got.Rest[0].Body, len(s.got.Tour))
-		if err != nil {
-			return err
-		}
-		if s.search, err = bnb.NewSearch(s.problem, sub, &s.incumbent); err != nil {
+		var err error
+		if s.search, err = bnb.NewSearch(s.problem, s.got.Rest[0], &s.incumbent); err != nil {
 			return err
 		}
 		s.got.Rest = s.got.Rest[1:]
@@ -193,7 +189,7 @@ func (s *searching) explore() error {
 		done = status == bnb.Done
 	}
 	s.got.Nodes += s.search.Nodes()
-	s.got.Rest = append(encode(s.search.Remaining()), s.got.Rest...)
+	s.got.Rest = append(s.search.Remaining(), s.got.Rest...)
 	s.search = nil
 	return nil
 }
@@ -224,12 +220,12 @@ func merge(parts []round, kind bnb.Kind) round {
 	if next.Pruned < next.Length {
 		// Somebody has heard of a tour that was lost with the process that found it, and has
 		// pruned by it. So what was searched proves nothing.
-		next.Rest, next.Pruned = encode([]bnb.Subtask{bnb.Root(kind)}), next.Length
+		next.Rest, next.Pruned = []bnb.Subtask{bnb.Root(kind)}, next.Length
 		next.Again++
 		return next
 	}
-	next.Rest = slices.DeleteFunc(next.Rest, func(it lease.Item) bool { return it.Bound >= next.Length })
+	next.Rest = slices.DeleteFunc(next.Rest, func(s bnb.Subtask) bool { return s.LowerBound >= next.Length })
 	// Those with the lowest bounds take longest: everybody gets some.
-	slices.SortStableFunc(next.Rest, func(a, b lease.Item) int { return cmp.Compare(a.Bound, b.Bound) })
+	slices.SortStableFunc(next.Rest, func(a, b bnb.Subtask) int { return cmp.Compare(a.LowerBound, b.LowerBound) })
 	return next
 }

@@ -60,7 +60,7 @@ func redact(address string) string {
 	return u.Redacted()
 }
 
-// dataConn is the transport of a courier.
+// dataConn is the transport of a client.
 type dataConn struct {
 	nc      *nats.Conn
 	subject string
@@ -135,7 +135,7 @@ func (w *worker) fetchInstance(ctx context.Context) (*tsplib.Instance, error) {
 	}
 	var file bytes.Buffer
 	for file.Len() < w.info.Size {
-		a, err := w.courier.ask(ctx, request{Op: opInstance, Offset: file.Len()})
+		a, err := w.client.ask(ctx, request{Op: opInstance, Offset: file.Len()})
 		if err != nil {
 			return nil, err
 		}

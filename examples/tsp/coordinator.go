@@ -13,8 +13,8 @@ import (
 
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/examples/tsp/bnb"
-	"github.com/gopegasus/pegasus/examples/tsp/lease"
 	"github.com/gopegasus/pegasus/examples/tsp/tsplib"
+	"github.com/gopegasus/pegasus/work"
 )
 
 // memberName is the coordinator's name in the group.
@@ -24,7 +24,6 @@ const memberName = "coordinator"
 // the configuration, where the fields of workers are at rest.
 type globalState struct {
 	Role   string
-	Idle   bool
 	Load   float64
 	Best   int
 	Want   int
@@ -32,17 +31,12 @@ type globalState struct {
 	Spare  int
 	Giving bool
 
-	Received int
-	Sent     int
-	Open     int
-	Pool     int
-	Next     int
-	Turn     int
-	Bound    int
-	Gap      float64
+	Turn  int
+	Bound int
+	Gap   float64
 }
 
-// coordinator keeps the account of the run: which worker has which subtasks, the
+// coordinator keeps the account of the run: it puts the subtasks into the space, where it runs none itself, and has the
 // best tour and the lower bound. It decides nothing: the synchronizer does, on
 // the states that it and the workers tell.
 type coordinator struct {
@@ -58,18 +52,19 @@ type coordinator struct {
 	mu       sync.Mutex
 	member   *agent.Member // nil before it joins
 	problem  *bnb.Problem  // nil before it is prepared
-	table    *lease.Table
+	space    *work.Space   // nil before it is open
+	parts    int           // subtasks of the first cut
 	tour     []int
 	best     int // of tour, math.MaxInt before the first
 	bound    int
-	turn     int                 // counts the states of the pool that were told
-	pool     lease.Counts        // as it was told last
+	turn     int                 // counts the states that were told
 	sessions map[string]*session // by the worker's name
 	over     bool                // the workers are told to go
 	pids     map[string]int      // of every worker there was
-	first    time.Time           // when the first lease was granted
+	first    time.Time           // when the first subtask was asked for, or seen to be given
 	end      time.Time           // when the verdict came
 	verdict  string              // the predicate that ended the search
+	proof    int                 // the length of the best tour, as it says
 	nodes    int64               // searched in the first cut
 	tally    tally
 }
@@ -77,7 +72,7 @@ type coordinator struct {
 func newCoordinator(info runInfo, in *tsplib.Instance, gap float64, sc *screen) *coordinator {
 	return &coordinator{
 		info: info, in: in, gap: gap, screen: sc, journal: slog.New(slog.DiscardHandler), now: time.Now,
-		table: lease.NewTable(nil), best: math.MaxInt, sessions: map[string]*session{}, pids: map[string]int{}, tally: newTally(),
+		best: math.MaxInt, sessions: map[string]*session{}, pids: map[string]int{}, tally: newTally(),
 	}
 }
 
@@ -96,40 +91,141 @@ func (c *coordinator) search(ctx context.Context, url string, parts int) error {
 	if err != nil {
 		return err
 	}
+	searched := make(chan error, 1)
+	beside, stop := context.WithCancelCause(ctx)
 	err = m.Region(ctx, regionSearch, func(ctx context.Context, r *agent.Region) error {
-		return c.watch(ctx, m, r, func(ctx context.Context) error { return c.prepare(ctx, im, parts) })
+		go func() { searched <- c.account(beside, m, im, parts) }()
+		return c.watch(ctx, m, r, searched)
 	},
-		agent.OnActivate("NewBest", func(context.Context, agent.Signal) error { return nil }),
+		agent.OnActivate("NewBest", func(context.Context, agent.Signal) error { return c.again() }),
 		agent.OnCancel("StopIteration", c.ended), agent.OnCancel("Done", c.ended))
 	if err == nil {
+		err = c.conclude(searched)
 		c.awaitStop(leaveWait)
 	}
+	stop(errOver)
 	c.dismiss()
-	return errors.Join(err, m.Close())
+	return errors.Join(err, c.closeSpace(), m.Close())
 }
 
-// watch prepares the search while the workers improve their tours, and then
-// waits. The preparation of a large instance may not end soon when ctx does; it is
-// left behind then. Every now and then it tells the state again under another turn, so that
+// account cuts the problem, puts the subtasks and waits until all are searched. Its error is nil then.
+func (c *coordinator) account(ctx context.Context, m *agent.Member, im *bnb.Improver, parts int) error {
+	list, err := c.prepare(ctx, im, parts)
+	if err != nil {
+		return err
+	}
+	strategy, err := newStrategy(c.info.Strategy)
+	if err != nil {
+		return err
+	}
+	s, err := work.Open(ctx, m, work.Slots(0), work.Strategy(strategy), work.Bag(bagName, unsearched, shorter))
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.space = s
+	c.mu.Unlock()
+	for i := range list {
+		if err := s.Put(ctx, bagName, &Tours{list: list[i : i+1]}); err != nil {
+			return err
+		}
+	}
+	best, err := work.Total[Best](ctx, s, bagName)
+	if err == nil {
+		c.found(best)
+	}
+	return err
+}
+
+// unsearched is the function of bags at the coordinator, which has no slot.
+func unsearched(context.Context, *Tours, *Best) error {
+	return errors.New("the coordinator searches nothing")
+}
+
+// found takes the best tour that is recorded in the space.
+func (c *coordinator) found(best Best) {
+	if best.Length == 0 {
+		return
+	}
+	if err := bnb.Verify(c.in, best.Tour, best.Length); err != nil {
+		c.screen.line("a tour was refused: %v", err)
+		return
+	}
+	c.improve("the space", best.Tour, best.Length)
+}
+
+// conclude waits for what the space has come to, once a predicate has ended the search. The tour that the predicate spoke of is
+// recorded there, or the search proves nothing.
+func (c *coordinator) conclude(searched <-chan error) error {
+	c.mu.Lock()
+	done, s := c.verdict == "Done", c.space
+	c.mu.Unlock()
+	if done {
+		select {
+		case err := <-searched:
+			if err != nil {
+				return fmt.Errorf("the search has ended, and its account has not: %w", err)
+			}
+		case <-time.After(leaveWait):
+			return errors.New("the search has ended, and its account has not")
+		}
+	} else if s != nil {
+		c.collect(s)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.best > c.proof {
+		return fmt.Errorf("the search has ended by a tour of length %d, and the best one that is recorded has %d: it proves nothing", c.proof, c.best)
+	}
+	return nil
+}
+
+// collect takes what the space has recorded so far: the best tour, and the lowest bound of what is left.
+func (c *coordinator) collect(s *work.Space) {
+	if best, err := work.Found[Best](s, bagName); err == nil {
+		c.found(best)
+	}
+	rests, err := work.Rests[lowBound](s, bagName)
+	if err != nil {
+		c.screen.line("the lower bound stays as it is: %v", err)
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.raiseBound(rests)
+}
+
+func (c *coordinator) closeSpace() error {
+	c.mu.Lock()
+	s := c.space
+	c.mu.Unlock()
+	if s == nil {
+		return nil
+	}
+	return s.Close()
+}
+
+// watch waits for a signal while the account is kept beside. The preparation of a large instance may not end soon when ctx
+// does; it is left behind then. Every now and then it tells the state again under another turn, so that
 // a decision whose signal got lost on the way is made again.
-func (c *coordinator) watch(ctx context.Context, m *agent.Member, r *agent.Region, prepare func(context.Context) error) error {
+func (c *coordinator) watch(ctx context.Context, m *agent.Member, r *agent.Region, searched chan error) error {
 	c.mu.Lock()
 	c.member = m
 	c.mu.Unlock()
-	prepared := make(chan error, 1)
-	go func() { prepared <- prepare(ctx) }()
 	tick := time.NewTicker(pingEvery)
 	defer tick.Stop()
-	for {
+	for ended := searched; ; {
 		if err := c.again(); err != nil {
 			return err
 		}
 		select {
 		case <-tick.C:
-		case err := <-prepared:
+		case err := <-ended:
 			if err != nil {
 				return err
 			}
+			searched <- nil // For conclude.
+			ended = nil
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -143,51 +239,50 @@ func (c *coordinator) watch(ctx context.Context, m *agent.Member, r *agent.Regio
 func (c *coordinator) ended(_ context.Context, s agent.Signal) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.verdict, c.end = s.Name, c.now()
+	c.verdict, c.end, c.proof = s.Name, c.now(), int(s.Int("length"))
 	c.journal.Info("end", "predicate", s.Predicate, "decision", s.Decision.String(), "best", c.best, "bound", c.bound)
 	return nil
 }
 
-// again tells the state under another turn.
+// again tells the state under another turn, with what the space has recorded.
 func (c *coordinator) again() error {
 	c.mu.Lock()
+	s := c.space
+	c.mu.Unlock()
+	if s != nil {
+		c.collect(s)
+	}
+	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.turn++
+	if c.turn++; s != nil && c.first.IsZero() && s.Stats().Given > 0 {
+		c.first = c.now()
+	}
 	return c.publish()
 }
 
-// publish tells the present state. The turn rises when the pool is another.
+// publish tells the present state.
 func (c *coordinator) publish() error {
 	if c.member == nil || c.verdict != "" {
 		return nil
 	}
-	n := c.table.Counts()
-	if n.Pool != c.pool.Pool || n.Next != c.pool.Next {
-		c.turn++
-	}
-	c.pool = n
-	return c.member.Set(globalState{
-		Role: "coordinator", Idle: c.problem != nil, Best: c.best,
-		Sent: n.Sent, Open: n.Open, Pool: n.Pool, Next: int(n.Next), Turn: c.turn, Bound: c.bound, Gap: c.gap,
-	})
+	return c.member.Set(globalState{Role: "coordinator", Best: c.best, Turn: c.turn, Bound: c.bound, Gap: c.gap})
 }
 
-// changed brings the bound up to date and tells the state.
-func (c *coordinator) changed() {
-	c.raiseBound()
+// publishLogged is publish for those who cannot return the error.
+func (c *coordinator) publishLogged() {
 	if err := c.publish(); err != nil && !errors.Is(err, agent.ErrClosed) {
 		c.screen.line("state not set: %v", err)
 	}
 }
 
-// raiseBound: what no open lease is below, no tour is. When no lease is open the
+// raiseBound: what no open bag is below, as it is recorded, no tour is. When no bag is open the
 // bound stays, for then the search is done, and that is for a predicate to say.
-func (c *coordinator) raiseBound() {
+func (c *coordinator) raiseBound(rests []lowBound) {
 	if c.problem == nil {
 		return
 	}
-	if bound, ok := c.table.LowerBound(); ok {
-		c.bound = max(c.bound, min(bound, c.best))
+	if len(rests) > 0 {
+		c.bound = max(c.bound, min(int(slices.Min(rests)), c.best))
 	}
 	if c.bound > c.problem.Next(c.best) {
 		c.bound = c.best
@@ -209,19 +304,16 @@ func (c *coordinator) improveLocked(from string, tour []int, length int) {
 	c.journal.Info("best", "from", from, "length", length)
 }
 
-// drop takes a worker's leases from it when it has left the epoch.
+// drop forgets a worker that has left the epoch. The space has its bags searched by others, from where they were saved.
 func (c *coordinator) drop(name, reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := c.sessions[name]
-	if s == nil || c.verdict != "" || c.over {
+	if c.sessions[name] == nil || c.verdict != "" || c.over {
 		return
 	}
 	delete(c.sessions, name)
-	ids := c.table.Drop(s.id)
-	c.journal.Info("drop", "worker", name, "reason", reason, "leases", ids)
-	c.screen.line("%s is lost (%s): %s queued again", name, reason, plural(len(ids), "subtask"))
-	c.changed()
+	c.journal.Info("drop", "worker", name, "reason", reason)
+	c.screen.line("%s is lost (%s): its subtasks are queued again", name, reason)
 }
 
 func plural(n int, what string) string {

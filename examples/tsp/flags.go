@@ -24,6 +24,7 @@ type options struct {
 	time      time.Duration
 	seed      uint64
 	subtasks  string
+	strategy  string
 	tour      string
 	journal   string
 	separate  bool
@@ -45,8 +46,8 @@ on several processes, under the control of global states: PEGASUS paper, section
 Usage: go run ./examples/tsp [flags]
 
 It starts a NATS server of its own, a synchronizer, a coordinator that keeps the
-account of all subtasks, and the worker processes. The predicates in
-configs/tsp.yaml decide who gets subtasks, who gives some away, who hears of a
+account of all subtasks, and the worker processes. Package work carries the subtasks.
+The predicates in configs/tsp.yaml decide who gets subtasks, who gives some away, who hears of a
 better tour, and when the search is over. While it runs it shows the best tour,
 the lower bound, the open subtasks, the load of each worker (an estimate of the
 work it holds), and the signals that were applied (new best/new subtask/migrate);
@@ -78,6 +79,10 @@ Flags:
   -seed N          of the first tours (default 1)
   -subtasks KIND   cut by required and forbidden edges, or by the first cities as the
                    paper does: edges or prefix (default edges)
+  -strategy NAME   how subtasks move: by the signals of the predicates, or each process
+                   asks others as a strategy of work has it: receiver, chunk, sender,
+                   diffusion, tree, market, field, pegasus or greedy; the last two plan
+                   objects, and for subtasks do as receiver (default signals)
   -tour FILE       begin with the tour in a file: the numbers of its cities, from 1, as
                    the tour line of a run has them
   -journal DIR     write DIR/RUN.jsonl: what the coordinator did, an event a line,
@@ -122,6 +127,7 @@ func parseFlags(args []string) (*options, error) {
 	fs.DurationVar(&o.time, "time", 0, "")
 	fs.Uint64Var(&o.seed, "seed", 1, "")
 	fs.StringVar(&o.subtasks, "subtasks", bnb.Edges.String(), "")
+	fs.StringVar(&o.strategy, "strategy", bySignals, "")
 	fs.StringVar(&o.tour, "tour", "", "")
 	fs.StringVar(&o.journal, "journal", "", "")
 	fs.BoolVar(&o.separate, "separate-clocks", false, "")
@@ -183,6 +189,9 @@ func (o *options) check(set []string) error {
 	}
 	if _, err := bnb.ParseKind(o.subtasks); err != nil {
 		return fmt.Errorf("-subtasks %q: use edges or prefix", o.subtasks)
+	}
+	if _, err := newStrategy(o.strategy); err != nil {
+		return fmt.Errorf("-strategy %q: use signals or a strategy that needs no keys, such as receiver: %w", o.strategy, err)
 	}
 	return nil
 }

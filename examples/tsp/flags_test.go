@@ -12,19 +12,19 @@ import (
 )
 
 func TestParseFlags(t *testing.T) {
-	o, err := parseFlags(strings.Fields("-instance x.tsp -processes 4 -threads 1 -nats nats://h:1 -config c.yaml -gap 0.05 -time 2m -seed 7 -subtasks prefix -tour t -journal d -v -json"))
+	o, err := parseFlags(strings.Fields("-instance x.tsp -processes 4 -threads 1 -nats nats://h:1 -config c.yaml -gap 0.05 -time 2m -seed 7 -subtasks prefix -strategy receiver -tour t -journal d -v -json"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := &options{
 		instance: "x.tsp", processes: 4, threads: 1, nats: "nats://h:1", config: "c.yaml", gap: 0.05, time: 2 * time.Minute,
-		seed: 7, subtasks: "prefix", tour: "t", journal: "d", verbose: true, json: true,
+		seed: 7, subtasks: "prefix", strategy: "receiver", tour: "t", journal: "d", verbose: true, json: true,
 	}
 	if diff := cmp.Diff(want, o, cmp.AllowUnexported(options{})); diff != "" {
 		t.Error(diff)
 	}
 	o, err = parseFlags(nil)
-	if err != nil || o.instance != "kroA100" || o.processes != 3 || o.threads != 2 || o.nats != "" || o.gap != 0 || o.time != 0 {
+	if err != nil || o.instance != "kroA100" || o.processes != 3 || o.threads != 2 || o.strategy != bySignals || o.nats != "" || o.gap != 0 || o.time != 0 {
 		t.Errorf("without flags: %+v, %v", o, err)
 	}
 }
@@ -44,6 +44,8 @@ func TestWrongUsage(t *testing.T) {
 		"-gap -0.1":                      "-gap -0.1: use a fraction from 0 to 1, such as 0.01 for one percent",
 		"-gap NaN":                       "-gap NaN: use a fraction from 0 to 1, such as 0.01 for one percent",
 		"-time -1s":                      "-time -1s: a limit is not negative",
+		"-strategy links":                `-strategy "links": use signals or a strategy that needs no keys, such as receiver: strategy: links, column 1: "" is not a member: write its name, as in M1(u=(L<1), o=(L>=10))[1/2]#M2`,
+		"-strategy x":                    `-strategy "x": use signals or a strategy that needs no keys, such as receiver: strategy: kind: "x" is not a strategy: write one of receiver, chunk, sender, diffusion, links, tree, market, field, pegasus, greedy`,
 		"-subtasks halves":               `-subtasks "halves": use edges or prefix`,
 		"-instance=":                     "-instance is empty: name one, or leave it out",
 		"-run x":                         "-run is for workers: add -worker",

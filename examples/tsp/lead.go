@@ -83,7 +83,7 @@ func (l *leader) open(ctx context.Context) error {
 	if err := l.server(); err != nil { //nolint:contextcheck // close ends the server.
 		return err
 	}
-	info := runInfo{ID: "tsp-" + newID(), Instance: l.instance, N: in.N, Kind: l.subtasks, Seed: l.seed, Threads: l.threads, Separate: l.separate}
+	info := runInfo{ID: "tsp-" + newID(), Instance: l.instance, N: in.N, Kind: l.subtasks, Seed: l.seed, Threads: l.threads, Strategy: l.strategy, Separate: l.separate}
 	l.coord = newCoordinator(info, in, l.gap, l.screen)
 	if l.journal != "" {
 		j, file, err := openJournal(l.journal, info.ID, l.start)

@@ -6,16 +6,17 @@
 // coordinator; it starts the workers, which are this program again. Each worker
 // process hosts the thread-level synchronizer tsync. All decisions are
 // predicates in configs/tsp.yaml. The solver is in bnb, the reader of instances
-// in tsplib, the account of subtasks in lease; this package ties them together:
+// in tsplib; package work carries the subtasks and keeps their account. This package ties them together:
 //
 //	main, flags     the command line
 //	lead, spawn     the parent: what it starts and how it ends
-//	coordinator     the account of the run: leases, tours, lower bound
+//	coordinator     the account of the run: subtasks, tours, lower bound
 //	service         the requests of the workers, protocol their form
 //	observe         what the synchronizer decided and what became of it
 //	worker, thread  the worker process and its threads, handlers their signals
-//	pool            the subtasks of a worker process
-//	courier, conn   the worker's side of the data connection
+//	tours, pool     bags of subtasks, and those of a worker process
+//	strategy        how many subtasks a process gives another one
+//	client, conn    the worker's side of the data connection
 //	screen, verdict what people and programs read
 //	program, blocks the same search as a program, program.yaml, by -program
 package main
@@ -62,7 +63,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		say(stderr, "tsp: %v\n\n%s", err, usage)
 		return exitUsage
 	case o.worker:
-		return work(o, stderr)
+		return takePart(o, stderr)
 	case o.instance == "list":
 		return list(stdout)
 	}
@@ -126,8 +127,8 @@ func list(w io.Writer) int {
 	return exitGood
 }
 
-// work is the program with -worker.
-func work(o *options, stderr io.Writer) int {
+// takePart is the program with -worker.
+func takePart(o *options, stderr io.Writer) int {
 	name, child := os.LookupEnv(envName)
 	level := slog.LevelError
 	if o.verbose {

@@ -36,7 +36,7 @@ func (c *coordinator) observe(e monitor.Event) {
 	}
 }
 
-// epoch queues the leases of members that are no longer there.
+// epoch notes who is no longer there.
 func (c *coordinator) epoch(e monitor.Epoch) {
 	c.mu.Lock()
 	c.tally.begun = c.tally.begun || e.Epoch > 0
@@ -64,7 +64,9 @@ func (c *coordinator) fate(e monitor.Fate) {
 	t := &c.tally
 	switch {
 	case e.Fate == control.Applied && e.Signal.Target != memberName:
-		t.applied[e.Signal.Name]++
+		if t.applied[e.Signal.Name]++; e.Signal.Name == "NewSubtask" && c.first.IsZero() {
+			c.first = c.now()
+		}
 		if e.Signal.Kind == control.Cancel {
 			t.stopped[e.Signal.Target] = true
 		}

@@ -1,49 +1,39 @@
 package main
 
 import (
-	"maps"
 	"math"
 	"slices"
 	"sync"
-
-	"github.com/gopegasus/pegasus/examples/tsp/lease"
 )
 
 // processState is what a worker process tells its thread-level synchronizer
 // beside its threads: the fields of "process" in the configuration.
 type processState struct {
-	Queue     int     // subtasks that no thread has begun
-	Searching int     // subtasks that threads have
-	Load      float64 // estimate of the work in the queue
-	Best      int     // the best tour that the coordinator has from here
-	Ready     bool    // the instance is prepared
+	Queue     int     // bags that have come for a thread
+	Coming    int     // bags behind them, that wait in the space
+	Searching int     // bags that threads have
+	Load      float64 // estimate of the work in both: 1 each, the least there is
+	Best      int     // the best tour that is recorded
+	Ready     bool    // the instance is prepared, and signals decide who gets subtasks
 	Asking    bool    // a request for subtasks is under way
 	Giving    bool    // subtasks are being given away
-	Received  int     // subtasks received since the account began
 }
 
-// pool is a worker process's account: the subtasks that wait for a thread, what
-// its threads search, and the state that says so. Every change of the state is
+// pool hands the bags of a worker process to its threads, and tells the state that says so. Every change of the state is
 // told at once, in order. It may be used from any goroutine.
 type pool struct {
-	tell  func(processState)
-	weigh func(bound, best int) float64 // estimates the work in a subtask; set by ready
+	tell func(processState)
 
-	mu        sync.Mutex
-	state     processState
-	queue     []lease.Lease
-	searching map[lease.ID]held // what the threads have
-	life      int               // how often the account began again
-}
-
-// held is how far the search of a lease is.
-type held struct {
-	bound int
-	load  float64
+	mu      sync.Mutex
+	state   processState
+	queue   []*job
+	loads   map[*job]float64 // what the threads have
+	waiting func() int       // bags that wait in the space; nil: there is none
+	stopped bool
 }
 
 func newPool() *pool {
-	return &pool{state: processState{Best: math.MaxInt}, searching: map[lease.ID]held{}}
+	return &pool{state: processState{Best: math.MaxInt}, loads: map[*job]float64{}}
 }
 
 // open begins to tell the state.
@@ -54,147 +44,113 @@ func (p *pool) open(tell func(processState)) {
 	p.tell(p.state)
 }
 
-// change does something to the account and tells the state if it became
-// another.
+// change does something to the pool and tells the state if it became another.
 func (p *pool) change(do func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before := p.state
 	do()
-	p.state.Queue, p.state.Searching, p.state.Load = len(p.queue), len(p.searching), 0
-	for _, l := range p.queue {
-		for _, it := range l.Items {
-			p.state.Load += p.weigh(it.Bound, p.state.Best)
-		}
+	p.state.Queue, p.state.Coming, p.state.Searching = len(p.queue), 0, len(p.loads)
+	if p.waiting != nil {
+		p.state.Coming = p.waiting()
 	}
-	if p.state != before && p.tell != nil {
+	if p.state.Load = float64(p.state.Queue + p.state.Coming); p.state != before && p.tell != nil {
 		p.tell(p.state)
 	}
 }
 
-// ready notes that the search can begin, and how to estimate the work in a
-// subtask of a lower bound when the best tour is so long.
-func (p *pool) ready(weigh func(bound, best int) float64) {
-	p.change(func() { p.weigh, p.state.Ready = weigh, true })
+// join notes that the space is open, with a function that counts the bags that wait in it, and whether signals decide who gets
+// subtasks. With nil it is closed.
+func (p *pool) join(waiting func() int, signals bool) {
+	p.change(func() {
+		p.waiting, p.state.Ready = waiting, waiting != nil && signals
+		p.state.Asking, p.state.Giving = false, false
+	})
 }
 
-// known notes that the coordinator has a tour of that length.
+// known notes that a tour of that length is recorded.
 func (p *pool) known(best int) {
 	p.change(func() { p.state.Best = min(p.state.Best, best) })
 }
 
-// ask begins a request for subtasks and returns how many to ask for: as many as
-// fill the queue up to level, at most offered. It is 0 if a request is under way
+// ask begins a request for subtasks and returns how many there is room for up to level. It is 0 if a request is under way
 // or the queue is full.
-func (p *pool) ask(level, offered int) (n int) {
+func (p *pool) ask(level int) (n int) {
 	p.change(func() {
 		if p.state.Ready && !p.state.Asking {
-			n = max(0, min(offered, level-len(p.queue)))
+			n = max(0, level-p.state.Queue-p.state.Coming)
 		}
 		p.state.Asking = p.state.Asking || n > 0
 	})
 	return n
 }
 
-// receive ends a request with what it brought.
-func (p *pool) receive(leases []lease.Lease) {
-	p.change(func() {
-		p.queue = append(p.queue, leases...)
-		p.state.Received += len(leases)
-		p.state.Asking = false
-	})
-}
+// answered ends a request, whatever it has brought.
+func (p *pool) answered() { p.change(func() { p.state.Asking = false }) }
 
-// task is a subtask for a thread, in one life of the account.
-type task struct {
-	lease.Lease
-	life int
-}
-
-// take gives a thread the oldest subtask of the queue.
-func (p *pool) take() (t task, ok bool) {
-	p.change(func() {
-		if len(p.queue) == 0 {
-			return
-		}
-		t, ok = task{p.queue[0], p.life}, true
-		p.queue = slices.Delete(p.queue, 0, 1)
-		p.searching[t.ID] = held{bound: t.Bound}
-	})
-	return t, ok
-}
-
-// note notes how far the search of a subtask is; false if it is no longer the
-// worker's.
-func (p *pool) note(t task, h held) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if t.life != p.life {
-		return false
-	}
-	p.searching[t.ID] = h
-	return true
-}
-
-// finish ends the search of a subtask; false if it is no longer the worker's.
-func (p *pool) finish(t task) (mine bool) {
-	p.change(func() {
-		if mine = t.life == p.life; mine {
-			delete(p.searching, t.ID)
-		}
-	})
-	return mine
-}
-
-// give begins to give subtasks away, unless that is under way: those of the
-// queue, up to n of them, else ids is empty and the threads have to give.
-func (p *pool) give(n int) (ids []lease.ID, ok bool) {
-	p.change(func() {
-		if p.state.Giving {
-			return
-		}
-		p.state.Giving, ok = true, true
-		n = max(0, min(n, len(p.queue)))
-		for _, l := range p.queue[:n] {
-			ids = append(ids, l.ID)
-		}
-		p.queue = slices.Delete(p.queue, 0, n)
-	})
-	return ids, ok
+// give begins to give subtasks away, unless that is under way.
+func (p *pool) give() (ok bool) {
+	p.change(func() { ok, p.state.Giving = !p.state.Giving, true })
+	return ok
 }
 
 // gave ends the giving.
-func (p *pool) gave() {
-	p.change(func() { p.state.Giving = false })
-}
+func (p *pool) gave() { p.change(func() { p.state.Giving = false }) }
 
-// exhausted reports whether no thread has a subtask and none waits.
-func (p *pool) exhausted() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.searching) == 0 && len(p.queue) == 0
-}
-
-// progress lists the bounds of what is being searched, by number, and adds up
-// the loads of everything.
-func (p *pool) progress() progress {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	all := progress{Load: p.state.Load}
-	for _, id := range slices.Sorted(maps.Keys(p.searching)) {
-		h := p.searching[id]
-		all.Bounds = append(all.Bounds, heldBound{id, h.bound})
-		all.Load += h.load
-	}
-	return all
-}
-
-// begin starts the account again with nothing in hand: the coordinator has queued
-// everything again.
-func (p *pool) begin() {
+// add queues a bag that has come for the threads.
+func (p *pool) add(j *job) {
 	p.change(func() {
-		p.life++
-		p.queue, p.searching = nil, map[lease.ID]held{}
-		p.state.Asking, p.state.Giving, p.state.Received = false, false, 0
+		p.state.Asking = false
+		if p.stopped {
+			j.done <- errStopped
+			return
+		}
+		p.queue = append(p.queue, j)
 	})
+}
+
+// take gives a thread the oldest bag; nil: there is none.
+func (p *pool) take() (j *job) {
+	p.change(func() {
+		if len(p.queue) > 0 {
+			j = p.queue[0]
+			p.queue = slices.Delete(p.queue, 0, 1)
+			p.loads[j] = 0
+		}
+	})
+	return j
+}
+
+// finish gives a bag back to its function, with what went wrong.
+func (p *pool) finish(j *job, err error) {
+	p.change(func() { delete(p.loads, j) })
+	j.done <- err
+}
+
+// stop gives all bags back that no thread has begun, and each that comes later.
+func (p *pool) stop() {
+	p.change(func() {
+		for _, j := range p.queue {
+			j.done <- errStopped
+		}
+		p.queue, p.stopped = nil, true
+	})
+}
+
+// note notes the work that is left in a bag.
+func (p *pool) note(j *job, load float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.loads[j] = load
+}
+
+// load adds up everything.
+func (p *pool) load() float64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	sum := p.state.Load
+	for _, load := range p.loads {
+		sum += load
+	}
+	return sum
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/gopegasus/pegasus/examples/tsp/bnb"
-	"github.com/gopegasus/pegasus/examples/tsp/lease"
 	"github.com/gopegasus/pegasus/examples/tsp/tsplib"
 )
 
@@ -63,9 +62,9 @@ func TestProgram(t *testing.T) {
 }
 
 func TestMerge(t *testing.T) {
-	item := func(bounds ...int) (items []lease.Item) {
+	item := func(bounds ...int) (items []bnb.Subtask) {
 		for _, b := range bounds {
-			items = append(items, lease.Item{Bound: b})
+			items = append(items, bnb.Subtask{LowerBound: b})
 		}
 		return items
 	}
@@ -75,9 +74,9 @@ func TestMerge(t *testing.T) {
 		{Number: 4, Tour: []int{0, 1}, Length: 100, Pruned: 95, Rest: item(85)},
 	}
 	next := merge(slices.Clone(parts), bnb.Edges)
-	bounds := func(items []lease.Item) (b []int) {
+	bounds := func(items []bnb.Subtask) (b []int) {
 		for _, it := range items {
-			b = append(b, it.Bound)
+			b = append(b, it.LowerBound)
 		}
 		return b
 	}
@@ -90,7 +89,7 @@ func TestMerge(t *testing.T) {
 	if next.Number != 5 || next.Length != 95 || next.Pruned != 95 || next.Again != 1 || len(next.Rest) != 1 {
 		t.Fatalf("%+v", next)
 	}
-	if sub, err := bnb.DecodeSubtask(next.Rest[0].Body, 2); err != nil || len(sub.Required)+len(sub.Forbidden) > 0 {
-		t.Errorf("%+v, %v", sub, err)
+	if sub := next.Rest[0]; len(sub.Required)+len(sub.Forbidden) > 0 {
+		t.Errorf("%+v", sub)
 	}
 }

@@ -6,12 +6,11 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/examples/tsp/bnb"
-	"github.com/gopegasus/pegasus/examples/tsp/lease"
 )
 
 // prepare makes the problem ready and cuts it into the first subtasks. Its own
 // tour is a quick one: the workers look for better ones.
-func (c *coordinator) prepare(ctx context.Context, im *bnb.Improver, parts int) error {
+func (c *coordinator) prepare(ctx context.Context, im *bnb.Improver, parts int) ([]bnb.Subtask, error) {
 	stop := func() bool { return ctx.Err() != nil }
 	for done := false; !done && !stop(); {
 		_, done = im.Step()
@@ -20,18 +19,17 @@ func (c *coordinator) prepare(ctx context.Context, im *bnb.Improver, parts int) 
 	c.improve(memberName, tour, length)
 	p, err := bnb.Prepare(c.in, bnb.Options{Seed: c.info.Seed, Tour: tour, Stop: stop})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	items, nodes, err := c.split(p, parts, stop)
+	list, nodes, err := c.split(p, parts, stop)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.problem, c.bound, c.table, c.nodes = p, p.LowerBound(), lease.NewTable(items), nodes
-	c.journal.Info("split", "subtasks", len(items), "bound", c.bound)
-	c.changed()
-	return nil
+	c.problem, c.bound, c.nodes, c.parts = p, p.LowerBound(), nodes, len(list)
+	c.journal.Info("split", "subtasks", len(list), "bound", c.bound)
+	return list, nil
 }
 
 // splitWait bounds the time for the first cut.
@@ -39,7 +37,7 @@ const splitWait = time.Second
 
 // split cuts the problem into about parts subtasks, or none if that proves the
 // best tour already. It tells how many nodes that took.
-func (c *coordinator) split(p *bnb.Problem, parts int, stop func() bool) ([]lease.Item, int64, error) {
+func (c *coordinator) split(p *bnb.Problem, parts int, stop func() bool) ([]bnb.Subtask, int64, error) {
 	until := c.now().Add(splitWait)
 	late := func() bool { return stop() || c.now().After(until) }
 	return cut(p, c.info.Kind, parts, stop, late, func(tour []int, length int) { c.improve(memberName, tour, length) })
@@ -47,7 +45,7 @@ func (c *coordinator) split(p *bnb.Problem, parts int, stop func() bool) ([]leas
 
 // cut is split for whoever takes the tours. It stops at a node when late says so, and
 // inside one when stop does.
-func cut(p *bnb.Problem, kindName string, parts int, stop, late func() bool, improved func(tour []int, length int)) ([]lease.Item, int64, error) {
+func cut(p *bnb.Problem, kindName string, parts int, stop, late func() bool, improved func(tour []int, length int)) ([]bnb.Subtask, int64, error) {
 	kind, err := bnb.ParseKind(kindName)
 	if err != nil {
 		return nil, 0, err
@@ -67,7 +65,7 @@ func cut(p *bnb.Problem, kindName string, parts int, stop, late func() bool, imp
 		case bnb.Done:
 			return nil, s.Nodes(), nil
 		case bnb.Running:
-			return encode(s.Remaining()), s.Nodes(), nil
+			return s.Remaining(), s.Nodes(), nil
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/examples/tsp/bnb"
-	"github.com/gopegasus/pegasus/examples/tsp/lease"
+	"github.com/gopegasus/pegasus/work"
 )
 
 // threadState is what a worker thread tells: the state of tsync's members in
@@ -69,24 +69,29 @@ func (t *thread) first(ctx context.Context, r *agent.Region) error {
 	if err := t.set(); err != nil {
 		return err
 	}
-	if err := t.improve(); err != nil {
+	if err := t.improve(ctx); err != nil {
 		return err
 	}
 	if err := t.w.prepare(ctx, t.stopped); err != nil {
 		return err
 	}
+	close(t.w.prepared)
 	return t.others(ctx, r)
 }
 
 // improve shortens the process's own tour as far as it gets.
-func (t *thread) improve() error {
+func (t *thread) improve(ctx context.Context) error {
 	for done := false; !done; {
 		if t.stopped() {
 			return t.stop
 		}
 		var better bool
 		if better, done = t.w.improver.Step(); better && t.w.improver.Length() < t.state.Best {
-			if err := t.found(t.w.improver.Best()); err != nil {
+			tour, length := t.w.improver.Best()
+			if err := t.w.deliver(ctx, tour, length); err != nil {
+				return err
+			}
+			if err := t.recorded(length); err != nil {
 				return err
 			}
 		}
@@ -94,15 +99,18 @@ func (t *thread) improve() error {
 	return nil
 }
 
-// others is the work of every thread: a subtask from the pool if there is one,
+// others is the work of every thread: a bag from the pool if there is one,
 // else wait for a signal.
 func (t *thread) others(ctx context.Context, r *agent.Region) error {
 	t.region = r
 	for {
-		task, ok := t.w.pool.take()
-		if ok {
-			if err := t.search(task); err != nil {
-				return err
+		if j := t.w.pool.take(); j != nil {
+			err := t.search(j)
+			if t.stop != nil {
+				err = errStopped
+			}
+			if t.w.pool.finish(j, err); t.stop != nil {
+				return t.stop
 			}
 			continue
 		}
@@ -116,9 +124,6 @@ func (t *thread) others(ctx context.Context, r *agent.Region) error {
 }
 
 func (t *thread) idle() error {
-	if t.w.pool.exhausted() {
-		t.w.nothingToGive()
-	}
 	if idle := (threadState{Idle: true, Best: t.state.Best}); t.state != idle {
 		t.state = idle
 		return t.set()
@@ -132,84 +137,98 @@ func (t *thread) stopped() bool {
 	return t.stop != nil
 }
 
-// found takes a tour of the thread's own.
-func (t *thread) found(tour []int, length int) error {
-	t.w.found(tour, length)
+// recorded tells of a tour of the thread's own that outlives this process.
+func (t *thread) recorded(length int) error {
 	t.state.Best = min(t.state.Best, length)
 	return t.set()
 }
 
-// search looks through one subtask after the other of a lease.
-func (t *thread) search(task task) error {
+// search looks through one subtask after the other of a bag. The error says why the bag is not searched: it is for the space.
+func (t *thread) search(j *job) error {
 	start := time.Now()
 	defer func() { t.w.busy.Add(int64(time.Since(start))) }()
-	rest := task.Items
-	for len(rest) > 0 {
-		sub, err := bnb.DecodeSubtask(rest[0].Body, t.w.in.N)
-		if err != nil {
-			return err
-		}
-		s, err := bnb.NewSearch(t.w.problem, sub, &t.w.incumbent)
+	for b := j.bag; len(b.list) > 0; {
+		s, err := bnb.NewSearch(t.w.problem, b.list[0], &t.w.incumbent)
 		if err != nil {
 			return err
 		}
 		s.SetPoll(t.stopped)
-		rest = rest[1:]
-		mine, err := t.explore(s, task, &rest)
-		if err != nil || !mine {
+		b.list, b.search = b.list[1:], s
+		if err := t.explore(j, s); err != nil {
 			return err
 		}
+		b.search = nil
 	}
-	t.w.complete(task)
 	return nil
 }
 
-// explore searches node after node; rest are the lease's subtasks after this
-// one, some of which it may give away. It returns early with false when the
-// lease is no longer the worker's.
-func (t *thread) explore(s *bnb.Search, task task, rest *[]lease.Item) (mine bool, err error) {
+// explore searches node after node. The bag may lose a part of them at each Yield.
+func (t *thread) explore(j *job, s *bnb.Search) error {
 	if err := t.progress(s); err != nil {
-		return false, err
+		return err
 	}
 	for {
 		nodes := s.Nodes()
 		status := s.Step()
 		t.w.nodes.Add(s.Nodes() - nodes)
 		if t.stopped() {
-			return false, t.stop
+			return t.stop
 		}
-		switch status {
-		case bnb.Improved:
-			if err := t.found(s.Tour()); err != nil {
-				return false, err
+		if status == bnb.Improved {
+			if err := t.found(j, s); err != nil {
+				return err
 			}
-		case bnb.Done:
-			return true, nil
-		case bnb.Running:
 		}
-		t.w.giveFrom(s, task, rest)
+		if status == bnb.Done {
+			return nil
+		}
+		if err := work.Yield(j.ctx); err != nil {
+			return err
+		}
+		if t.w.demand.Load() && j.bag.Len() > 1 && t.w.demand.CompareAndSwap(true, false) {
+			if err := t.putBack(j); err != nil {
+				return err
+			}
+		}
 		if time.Since(t.reported) > reportEvery {
-			if !t.w.pool.note(task, held{leaseBound(s, *rest), s.Load()}) {
-				return false, nil
-			}
+			t.w.pool.note(j, s.Load())
 			if err := t.progress(s); err != nil {
-				return false, err
+				return err
 			}
 		}
 	}
+}
+
+// found records a tour before anybody outside of this process hears of it. Threads of this process prune by it at once: the bag
+// that it was found in is not done before the tour is recorded, and is searched again if this process dies.
+func (t *thread) found(j *job, s *bnb.Search) error {
+	tour, length := s.Tour()
+	if int64(length) >= t.w.incumbent.Load() {
+		return nil
+	}
+	*j.best = shorter(*j.best, Best{length, tour})
+	t.w.heard(length)
+	if err := work.Save(j.ctx); err != nil {
+		return err
+	}
+	t.w.pool.known(length)
+	return t.recorded(length)
+}
+
+// putBack puts half of a bag back into the space, for another thread of this process.
+func (t *thread) putBack(j *job) error {
+	part := j.bag.Split(j.bag.Len() / 2)
+	if len(part.list) == 0 {
+		return nil
+	}
+	if err := work.SpaceOf(j.ctx).Put(j.ctx, bagName, &part); err != nil {
+		return err
+	}
+	return work.Save(j.ctx)
 }
 
 // progress tells the state of the search.
 func (t *thread) progress(s *bnb.Search) error {
 	t.state = threadState{Load: s.Load(), Best: t.state.Best, Spare: max(0, s.Open()-1)}
 	return t.set()
-}
-
-// leaseBound is a length that no tour in the rest of a lease is shorter than.
-func leaseBound(s *bnb.Search, rest []lease.Item) int {
-	bound := s.Bound()
-	for _, it := range rest {
-		bound = min(bound, it.Bound)
-	}
-	return bound
 }

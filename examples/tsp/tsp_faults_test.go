@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -206,4 +207,34 @@ func TestServerRestarts(t *testing.T) {
 	serve(t, srv.Port())
 	code, r := p.finish(t)
 	checkProven(t, code, r, hard, optimumOfHard())
+}
+
+// envBestKills is how often TestKilledAfterNewBest kills; 3 times without it.
+const envBestKills = "PEGASUS_TSP_BEST_KILLS"
+
+// bestLine is what a run with -v says of a better tour.
+const bestLine = "NewBest holds"
+
+// TestKilledAfterNewBest (P36) kills a worker at once after a better tour was told to the others, which prune by it: the tour
+// is recorded already, so the optimum is proven.
+func TestKilledAfterNewBest(t *testing.T) {
+	n := 3
+	if text := os.Getenv(envBestKills); text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil {
+			t.Fatalf("%s: %v", envBestKills, err)
+		}
+	}
+	for i := range n {
+		victim, nth := fmt.Sprintf("w%d", 1+i%2), 1+i/2%2
+		p := begin(t, "-instance", hard, "-processes", "2", "-threads", "1", "-json", "-v")
+		pids := p.workers(t, p.stderr)
+		_ = testwait.Within(time.Second, func() bool { return strings.Count(p.stderr.String(), bestLine) >= nth })
+		if err := syscall.Kill(pids[victim], syscall.SIGKILL); err != nil {
+			t.Logf("%s had ended: %v", victim, err)
+		}
+		code, r := p.finish(t)
+		checkProven(t, code, r, hard, optimumOfHard())
+		goneBy(t, safety, pids)
+	}
 }

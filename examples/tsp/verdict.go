@@ -20,7 +20,7 @@ type result struct {
 	Proven      bool    `json:"proven"`
 	Interrupted bool    `json:"interrupted"`
 	Seconds     float64 `json:"seconds"`
-	Search      float64 `json:"search_seconds"` // from the first lease to the verdict, 0 without one
+	Search      float64 `json:"search_seconds"` // from the first delivery to the verdict, 0 without one
 	Busy        float64 `json:"busy_seconds"`   // that threads had a subtask, added up
 	Nodes       int64   `json:"nodes"`          // searched
 	Processes   int     `json:"processes"`
@@ -52,13 +52,17 @@ func (c *coordinator) result(start, end time.Time) *result {
 	if c.verdict != "" {
 		end = c.end
 	}
-	n, applied := c.table.Counts(), c.tally.applied
+	applied := c.tally.applied
 	r := &result{
 		Instance: c.info.title(), N: c.in.N, Length: c.best, LowerBound: c.bound, Seconds: end.Sub(start).Seconds(),
 		Processes: len(c.pids), Threads: c.info.Threads, PIDs: []int{}, Nodes: c.nodes,
-		Subtasks: n.Completed, Migrations: n.Moved, LateSignals: c.tally.late,
-		Signals: signals{applied["NewBest"], applied["NewSubtask"], applied["StopIteration"] + applied["Done"]},
-		verdict: c.verdict, gap: c.gap, migrate: applied["Migrate"], Clocks: c.tally.clocks,
+		LateSignals: c.tally.late,
+		Signals:     signals{applied["NewBest"], applied["NewSubtask"], applied["StopIteration"] + applied["Done"]},
+		verdict:     c.verdict, gap: c.gap, migrate: applied["Migrate"], Clocks: c.tally.clocks,
+	}
+	if c.space != nil {
+		r.Subtasks = int(c.space.Stats().Tasks) //nolint:gosec // A count.
+		r.Migrations = max(0, r.Subtasks-c.parts)
 	}
 	if c.verdict == "Done" {
 		r.LowerBound = r.Length
@@ -138,6 +142,14 @@ func (r *result) tourLine() string {
 	return b.String()
 }
 
+// openSubtasks is how many bags are not searched. The lock is held.
+func (c *coordinator) openSubtasks() int {
+	if c.space == nil {
+		return 0
+	}
+	return c.space.Stats().Open
+}
+
 // status is the live line: the loads of the workers in the order of their names,
 // and the signals applied for new bests, new subtasks and migrations.
 func (c *coordinator) status(now, start time.Time) string {
@@ -149,7 +161,7 @@ func (c *coordinator) status(now, start time.Time) string {
 		fmt.Fprintf(&b, " best %d", c.best)
 	}
 	if c.problem != nil {
-		fmt.Fprintf(&b, " bound %d gap %s open %d", c.bound, percent(c.best, c.bound), c.table.Counts().Open)
+		fmt.Fprintf(&b, " bound %d gap %s open %d", c.bound, percent(c.best, c.bound), c.openSubtasks())
 	}
 	var loads []string
 	for _, name := range slices.Sorted(maps.Keys(c.sessions)) {

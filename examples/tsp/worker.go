@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/examples/tsp/bnb"
 	"github.com/gopegasus/pegasus/examples/tsp/tsplib"
+	"github.com/gopegasus/pegasus/work"
 )
 
 // Names that the configuration uses as well.
@@ -29,27 +31,25 @@ const (
 
 // worker is one worker process.
 type worker struct {
-	name    string
-	url     string
-	log     *slog.Logger
-	courier *courier
+	name   string
+	url    string
+	log    *slog.Logger
+	client *client
 
 	info     runInfo
 	in       *tsplib.Instance
 	improver *bnb.Improver // until the search begins, of the first thread
-	problem  *bnb.Problem  // set before the pool is ready
+	problem  *bnb.Problem  // set before prepared is closed
+	prepared chan struct{}
 	pool     *pool
 	member   *agent.Member
 
 	incumbent atomic.Int64 // the least length known here, which all threads read
-	demand    atomic.Int64 // subtasks that the threads are asked to give
+	demand    atomic.Bool  // a thread is asked to put a part of its bag back into the space
+	done      atomic.Bool  // the predicate Done has ended the search
 	nodes     atomic.Int64
 	busy      atomic.Int64 // time that threads have searched, added up
-
-	mu        sync.Mutex
-	unsent    []int // the best tour of this process, if the coordinator lacks it
-	unsentLen int
-	improving bool // a request with a tour is under way
+	space     atomic.Pointer[work.Space]
 }
 
 // runWorker takes part in a run from its hello to its end.
@@ -59,20 +59,10 @@ func runWorker(ctx context.Context, url, run, name string, patient bool, log *sl
 		return err
 	}
 	defer nc.Close()
-	w := &worker{name: name, url: url, log: log, pool: newPool()}
-	w.courier = newCourier(dataConn{nc, dataSubject(run)}, name, patient, w.begin)
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	carried := make(chan struct{})
-	go func() {
-		defer close(carried)
-		cancel(w.courier.run(ctx))
-	}()
+	w := &worker{name: name, url: url, log: log, pool: newPool(), prepared: make(chan struct{})}
+	w.client = &client{conn: dataConn{nc, dataSubject(run)}, name: name, patient: patient}
 	err = w.live(ctx)
-	cause := context.Cause(ctx)
-	cancel(nil)
-	<-carried
-	if errors.Is(cause, errOver) || errors.Is(err, errOver) {
+	if errors.Is(err, errOver) {
 		return nil
 	}
 	return err
@@ -95,7 +85,7 @@ func (w *worker) live(ctx context.Context) error {
 
 // hello learns what the run is about.
 func (w *worker) hello(ctx context.Context) error {
-	a, err := w.courier.ask(ctx, w.courier.hello())
+	a, err := w.client.ask(ctx, w.about(opHello))
 	if err != nil {
 		return err
 	}
@@ -110,15 +100,9 @@ func (w *worker) hello(ctx context.Context) error {
 	return nil
 }
 
-// begin is called when the coordinator has dropped this worker, and its subtasks
-// are queued again: it goes on with nothing in hand.
-func (w *worker) begin() {
-	w.log.Info("dropped; beginning again", "worker", w.name)
-	w.demand.Store(0)
-	w.mu.Lock()
-	w.improving = false
-	w.mu.Unlock()
-	w.pool.begin()
+// about is a request with what the coordinator has to know of this worker.
+func (w *worker) about(o op) request {
+	return request{Op: o, PID: os.Getpid(), Outside: !w.client.patient}
 }
 
 // join makes the first tour and enters the group.
@@ -126,8 +110,7 @@ func (w *worker) join(ctx context.Context) error {
 	w.improver = bnb.NewImprover(w.in, bnb.ImproverOptions{Seed: w.info.Seed, Start: bnb.Poor})
 	tour, length := w.improver.Best()
 	w.incumbent.Store(int64(length))
-	w.pool.known(length)
-	if _, err := w.courier.ask(ctx, request{Op: opImprove, Tour: tour, Length: length}); err != nil && !errors.Is(err, errVoid) {
+	if err := w.deliver(ctx, tour, length); err != nil {
 		return err
 	}
 	m, err := agent.Join(ctx, w.url, agent.Config{Group: group, Name: w.name, Tenant: w.info.ID, Logger: w.log, SeparateClock: w.info.Separate})
@@ -160,11 +143,63 @@ func (w *worker) work(ctx context.Context) error {
 		}
 	}
 	all.Go(func() { w.ping(ctx, left) })
+	serving, stop := context.WithCancel(ctx)
+	defer stop()
+	served := make(chan struct{})
+	all.Go(func() {
+		defer close(served)
+		failed(w.serve(serving))
+	})
 	<-left
+	w.pool.stop()
+	if w.done.Load() { // The space hears of the same end on its own.
+		select {
+		case <-served:
+		case <-time.After(leaveWait / 2):
+		}
+	}
+	stop()
 	threadsEnd := time.AfterFunc(time.Second, func() { cancel(errors.New("the threads did not end")) })
 	defer threadsEnd.Stop()
 	all.Wait()
 	return context.Cause(ctx)
+}
+
+// serve opens the space once the instance is prepared, and has it run bags until the search is over or ctx ends. A process that was dropped from
+// the group, such as one that was stopped for a while, opens it again once it is back.
+func (w *worker) serve(ctx context.Context) error {
+	select {
+	case <-w.prepared:
+	case <-ctx.Done():
+		return nil
+	}
+	for {
+		err := w.serveOnce(ctx)
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // It was told to end.
+		}
+		if !errors.Is(err, work.ErrDropped) {
+			return err // Or nil: the phase is over.
+		}
+		w.log.Info("dropped; beginning again", "worker", w.name)
+	}
+}
+
+func (w *worker) serveOnce(ctx context.Context) error {
+	strategy, err := newStrategy(w.info.Strategy)
+	if err != nil {
+		return err
+	}
+	s, err := work.Open(ctx, w.member, work.Slots(w.info.Threads), work.Strategy(strategy), work.Bag(bagName, w.branch, shorter))
+	if err != nil {
+		return err
+	}
+	w.space.Store(s)
+	w.pool.join(func() int { return s.Stats().Queued }, w.info.Strategy == bySignals)
+	err = s.Wait(ctx)
+	w.space.Store(nil)
+	w.pool.join(nil, false)
+	return errors.Join(err, s.Close())
 }
 
 // tell sets the state of the process.
@@ -196,7 +231,10 @@ func (w *worker) region(ctx context.Context, opened chan<- struct{}) error {
 	var once sync.Once
 	open := func() { once.Do(func() { close(opened) }) }
 	defer open()
-	ended := func(context.Context, agent.Signal) error { return nil }
+	ended := func(_ context.Context, s agent.Signal) error {
+		w.done.Store(s.Name == "Done")
+		return nil
+	}
 	return w.member.Region(ctx, regionSearch, func(ctx context.Context, r *agent.Region) error {
 		open()
 		for {
@@ -216,8 +254,8 @@ func (w *worker) ping(ctx context.Context, left <-chan struct{}) {
 	for {
 		select {
 		case <-tick.C:
-			if w.courier.waiting() == 0 {
-				w.post(request{Op: opPing, Progress: w.progress()}, nil)
+			if err := w.report(ctx); err != nil {
+				w.log.Info("progress not told", "error", err)
 			}
 		case <-left:
 			return
@@ -227,11 +265,14 @@ func (w *worker) ping(ctx context.Context, left <-chan struct{}) {
 	}
 }
 
-func (w *worker) progress() progress {
-	p := w.pool.progress()
-	p.Nodes, p.Late = w.nodes.Load(), w.member.Stats().Threads.Late()
-	p.Busy = time.Duration(w.busy.Load()).Seconds()
-	return p
+// report tells the coordinator of the progress.
+func (w *worker) report(ctx context.Context) error {
+	r := w.about(opPing)
+	r.Progress = progress{
+		Load: w.pool.load(), Nodes: w.nodes.Load(), Late: w.member.Stats().Threads.Late(), Busy: time.Duration(w.busy.Load()).Seconds(),
+	}
+	_, err := w.client.ask(ctx, r)
+	return err
 }
 
 // bye stays in the group until the coordinator says that the run is over: one
@@ -240,9 +281,7 @@ func (w *worker) progress() progress {
 func (w *worker) bye(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leaveWait)
 	defer cancel()
-	w.post(request{Op: opBye, Progress: w.progress()}, nil)
-	for ctx.Err() == nil {
+	for w.report(ctx) == nil {
 		pause(ctx, byeEvery)
-		w.post(request{Op: opPing, Progress: w.progress()}, nil)
 	}
 }

@@ -86,6 +86,9 @@ const (
 	InWritten
 	// InUnwritten: no data are written any more in this phase: tasks that wait for some fail.
 	InUnwritten
+	// InDemand: the program has this member ask the member To for at most Items tasks, or offer it so many, by Active,
+	// whatever the strategy does. A demand that cannot be sent now is dropped.
+	InDemand
 	// InOrders: the synchronizer has ordered this member to have objects go elsewhere, as Orders says.
 	InOrders
 )
@@ -99,11 +102,11 @@ type Input struct {
 	Task    *Task   // of InPut
 	Key     float64 // of InPut: tasks with smaller keys run first
 	ID      string  // of InCancel, InDurable, InAdopt, InDisown and InMove
-	To      string  // of InMove and InUnderway
+	To      string  // of InMove, InDemand and InUnderway
 	Slot    int     // of InItems, InYield, InActive and InDone
 	Step    *Step   // of InYield and InDone
-	Active  bool    // of InActive; of InWithdraw: it takes work
-	Items   int     // of InItems and InYield
+	Active  bool    // of InActive; of InWithdraw: it takes work; of InDemand: it is an offer
+	Items   int     // of InItems, InYield and InDemand
 	Phase   uint64  // of InEnd
 	Void    bool    // of InEnd
 	Ticket  uint64  // of InDurable and InUnderway

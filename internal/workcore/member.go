@@ -35,6 +35,7 @@ type Member struct {
 	peers   []peer // the others of the roster
 	view    local.View
 	demands []local.Demand // memory of look
+	asked   []local.Demand // by the program, until the next look
 
 	waiting []Parted   // leases of other accounts, by their keys
 	slots   []slot     // by their numbers
@@ -199,6 +200,8 @@ func (m *Member) take(now clocksync.Instant, in *Input, out *Output) {
 		out.Err = m.moveObject(in)
 	case InOrders:
 		m.takeOrders(now, in, out)
+	case InDemand:
+		m.asked = append(m.asked, local.Demand{Member: in.To, Tasks: max(0, in.Items), Offer: in.Active})
 	case InWritten:
 		m.accounts.own.Write(in.ID)
 	case InUnwritten:
@@ -881,6 +884,7 @@ func (m *Member) sendDemands(now clocksync.Instant, out *Output) {
 	defer m.refuseOffers(m.demand, out)
 	m.refresh(now)
 	m.demands, m.look = m.opts.Strategy.Look(now, &m.view, m.demands[:0])
+	m.demands, m.asked = append(m.demands, m.asked...), m.asked[:0]
 	for _, d := range m.demands {
 		i := slices.IndexFunc(m.peers, func(p peer) bool { return p.Name == d.Member })
 		if i < 0 || m.peers[i].place < 0 || m.peers[i].demand > 0 || m.takesNone() && !d.Offer {
@@ -1015,6 +1019,17 @@ func (m *Member) Holdings() []workreport.Holding {
 		}
 	}
 	slices.SortFunc(list, func(a, b workreport.Holding) int { return strings.Compare(a.Member, b.Member) })
+	return list
+}
+
+// Rests returns the bodies of the open tasks of a function that this member has put: what the last record of each has
+// left. They must not change.
+func (m *Member) Rests(function string) (list [][]byte) {
+	for _, o := range m.accounts.own.account.tasks {
+		if o.fate == Kept && o.task.Func == function {
+			list = append(list, o.task.Body)
+		}
+	}
 	return list
 }
 
