@@ -1,0 +1,35 @@
+package show
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/gopegasus/pegasus/internal/peers"
+)
+
+// Peers is the table of a comparison with other controllers.
+func Peers(r *peers.Result) string {
+	rows := [][]string{{
+		"controller", "delay", "false firings", "p50 over nats", "missed over 5 ms", "missed over 20 ms", "late firings", "p50 ms", "p99 ms", "cpu µs a change",
+		"messages a change",
+	}}
+	share := func(n, of int) string { return fmt.Sprintf("%d of %d", n, of) }
+	known := func(x float64) string {
+		if x == 0 {
+			return "-"
+		}
+		return strconv.FormatFloat(x, 'f', 2, 64)
+	}
+	for i := range r.Legs {
+		l := &r.Legs[i]
+		delay := "none"
+		if l.Delayed {
+			delay = "0-20 ms"
+		}
+		rows = append(rows, []string{
+			l.Controller, delay, share(l.False, l.Firings), known(l.OverBare), share(l.Missed, l.Long), share(l.MissedOf, l.Longer),
+			share(l.Late, l.Firings), known(l.P50), known(l.P99), known(l.CPU), known(l.Messages),
+		})
+	}
+	return Table(rows)
+}
