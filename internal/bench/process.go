@@ -77,7 +77,7 @@ func Start(ctx context.Context, command []string) (*Process, error) {
 	return p, nil
 }
 
-// Ask sends a question to the worker as a line of JSON, and waits for the answer. The context is that of Start: its end
+// Ask sends a question to the worker as a line of JSON, and waits for the answer. Pass the context of Start: its end
 // ends the worker, and so the wait.
 func (p *Process) Ask(ctx context.Context, question, answer any) error {
 	err := json.NewEncoder(p.in).Encode(question)

@@ -9,7 +9,7 @@ import (
 )
 
 // Change is one change of a worker's state. The states of a worker alternate: it is busy in those with an even number,
-// from 0, and idle in the others. The number of a change is that of the state that it leads to.
+// from 0, and idle in the others. A change has the number of the state that it leads to.
 type Change struct {
 	Before clocksync.Instant `json:"b"` // read before the change
 	After  clocksync.Instant `json:"a"` // read after it
@@ -28,7 +28,7 @@ type Telling struct {
 	At     clocksync.Instant `json:"t"` // of the receipt
 }
 
-// Trace is what was recorded of one run.
+// Trace is the record of one run.
 type Trace struct {
 	Changes [][]Change  // by worker, in order
 	Told    [][]Telling // by worker, in order
@@ -37,17 +37,17 @@ type Trace struct {
 
 // Judgement is how right and how fast a controller was, by the definitions of the package comment.
 type Judgement struct {
-	Changes   int     `json:"changes"`        // of all workers
-	Intervals int     `json:"true_intervals"` // however short
-	Firings   int     `json:"firings"`        // false ones included
-	False     int     `json:"false_firings"`  // of Firings
-	Long      int     `json:"true_intervals_over_5ms"`
-	Missed    int     `json:"missed_over_5ms"` // of Long
-	Longer    int     `json:"true_intervals_over_20ms"`
-	MissedOf  int     `json:"missed_over_20ms"` // of Longer
-	Late      int     `json:"late_firings"`     // of Firings
-	P50       float64 `json:"p50_ms"`           // of the latency; 0 if there is none
-	P99       float64 `json:"p99_ms"`           // likewise
+	Changes      int     `json:"changes"`        // of all workers
+	Intervals    int     `json:"true_intervals"` // however short
+	Firings      int     `json:"firings"`        // false ones included
+	False        int     `json:"false_firings"`  // of Firings
+	Long         int     `json:"true_intervals_over_5ms"`
+	Missed       int     `json:"missed_over_5ms"` // of Long
+	Longer       int     `json:"true_intervals_over_20ms"`
+	MissedLonger int     `json:"missed_over_20ms"` // of Longer
+	Late         int     `json:"late_firings"`     // of Firings
+	P50          float64 `json:"p50_ms"`           // of the latency; 0 if there is none
+	P99          float64 `json:"p99_ms"`           // likewise
 }
 
 // The certain lengths over which a true interval must not be missed.
@@ -114,7 +114,7 @@ func Judge(t *Trace) Judgement {
 		}
 		if interval.certain > longer {
 			j.Longer++
-			j.MissedOf += count(!interval.told)
+			j.MissedLonger += count(!interval.told)
 		}
 	}
 	slices.Sort(latencies)

@@ -54,7 +54,7 @@ type Leg struct {
 	Delayed    bool   `json:"delayed"` // up to 20 ms for each message of 3 workers
 	Judgement
 
-	// OverBare is P50 over that of bare NATS under the same condition; 0 if one of them is unknown.
+	// OverBare is P50 over the P50 of bare NATS under the same condition; 0 if P50 of bare NATS is unknown.
 	OverBare float64 `json:"p50_over_nats"`
 	// CPU is the processor time of all processes for each change, in microseconds, the server's included; 0 where the
 	// system does not say it.
@@ -174,7 +174,7 @@ func measure(ctx context.Context, o *Options, c controller, f fleet, delayed boo
 	return r.alternate(ctx, o, c, f, s, delayed)
 }
 
-// alternate lets the workers change their states, and judges what was recorded.
+// alternate lets the workers change their states, and judges the record.
 func (r *run) alternate(ctx context.Context, o *Options, c controller, f fleet, s *ownServer, delayed bool) (*Leg, error) {
 	if err := pause(ctx, settle); err != nil {
 		return nil, err

@@ -61,7 +61,7 @@ type request struct {
 const (
 	opJoin  = "join"           // connect and report the first state
 	opRun   = "alternate"      // and end busy
-	opTrace = "trace"          // return what was recorded
+	opTrace = "trace"          // return the record
 	opLeave = "leave"          // disconnect
 	opSpent = "processor time" // of the process so far
 )
@@ -74,7 +74,7 @@ type answer struct {
 	CPU     time.Duration `json:",omitzero"` // 0 where the system does not say it
 }
 
-// Worker is the process of one worker: it does what it is asked to do until its input ends.
+// Worker is the process of one worker: it answers requests until its input ends.
 func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
 	var w worker
 	err := bench.Serve(ctx, in, out, func(ctx context.Context, q request) (a answer) {

@@ -20,6 +20,12 @@ func Peers(r *peers.Result) string {
 		}
 		return strconv.FormatFloat(x, 'f', 2, 64)
 	}
+	whole := func(x float64) string {
+		if x == 0 {
+			return "-"
+		}
+		return strconv.FormatFloat(x, 'f', 0, 64)
+	}
 	for i := range r.Legs {
 		l := &r.Legs[i]
 		delay := "none"
@@ -27,8 +33,8 @@ func Peers(r *peers.Result) string {
 			delay = "0-20 ms"
 		}
 		rows = append(rows, []string{
-			l.Controller, delay, share(l.False, l.Firings), known(l.OverBare), share(l.Missed, l.Long), share(l.MissedOf, l.Longer),
-			share(l.Late, l.Firings), known(l.P50), known(l.P99), known(l.CPU), known(l.Messages),
+			l.Controller, delay, share(l.False, l.Firings), known(l.OverBare), share(l.Missed, l.Long), share(l.MissedLonger, l.Longer),
+			share(l.Late, l.Firings), known(l.P50), known(l.P99), whole(l.CPU), known(l.Messages),
 		})
 	}
 	return Table(rows)
