@@ -60,6 +60,7 @@ false firings           the workers were at no time all idle
 p50 over nats           the median latency over the one of bare NATS
 missed over 5, 20 ms    all were idle for longer than that, and no worker was informed
 late firings            the last worker was informed when not all were idle any more
+known over              the signal said that the condition was over; Pegasus alone can say it
 p50, p99                from the instant at which all were idle to each worker's receipt
 cpu                     of all processes for each change of a worker, server included
 messages                to the server for each change`

@@ -268,6 +268,7 @@ func TestPeersShape(t *testing.T) {
  "cpu_us_per_change": 1,
  "false_firings": 1,
  "firings": 1,
+ "firings_known_over": 1,
  "late_firings": 1,
  "messages_per_change": 1,
  "missed_over_20ms": 1,
@@ -291,7 +292,7 @@ func TestPeersShape(t *testing.T) {
 		}
 		delete(leg, "delayed")
 		// So short a run may have no interval in which all are idle.
-		mayBeZero := "false_firings firings late_firings missed_over_20ms missed_over_5ms p50_ms p50_over_nats p99_ms true_intervals true_intervals_over_20ms true_intervals_over_5ms"
+		mayBeZero := "false_firings firings firings_known_over late_firings missed_over_20ms missed_over_5ms p50_ms p50_over_nats p99_ms true_intervals true_intervals_over_20ms true_intervals_over_5ms"
 		if d := cmp.Diff(want, shapeOf(t, leg, mayBeZero)); d != "" {
 			t.Errorf("leg %d (-want +got):\n%s", i, d)
 		}
@@ -304,16 +305,16 @@ func TestPeersText(t *testing.T) {
 	r := &peers.Result{Legs: []peers.Leg{
 		{
 			Controller: "pegasus", OverBare: 1.5, CPU: 1445.504, Messages: 8.98,
-			Judgement: peers.Judgement{Firings: 307, Long: 170, Longer: 20, Late: 30, P50: 1.42, P99: 3.15},
+			Judgement: peers.Judgement{Firings: 307, Long: 170, Longer: 20, Late: 30, Over: 12, P50: 1.42, P99: 3.15},
 		},
 		{
 			Controller: "poll-kv", Delayed: true, Messages: 1.1,
 			Judgement: peers.Judgement{Firings: 27, False: 3, Long: 175, Missed: 154, Longer: 19, MissedLonger: 7},
 		},
 	}}
-	const want = `controller  delay    false firings  p50 over nats  missed over 5 ms  missed over 20 ms  late firings  p50 ms  p99 ms  cpu µs a change  messages a change
-pegasus     none     0 of 307       1.50           0 of 170          0 of 20            30 of 307     1.42    3.15    1446             8.98
-poll-kv     0-20 ms  3 of 27        -              154 of 175        7 of 19            0 of 27       -       -       -                1.10
+	const want = `controller  delay    false firings  p50 over nats  missed over 5 ms  missed over 20 ms  late firings  known over  p50 ms  p99 ms  cpu µs a change  messages a change
+pegasus     none     0 of 307       1.50           0 of 170          0 of 20            30 of 307     12 of 307   1.42    3.15    1446             8.98
+poll-kv     0-20 ms  3 of 27        -              154 of 175        7 of 19            0 of 27       0 of 27     -       -       -                1.10
 `
 	if d := cmp.Diff(want, show.Peers(r)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

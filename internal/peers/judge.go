@@ -26,6 +26,7 @@ type Firing struct {
 type Telling struct {
 	Number uint64            `json:"n"` // of the firing
 	At     clocksync.Instant `json:"t"` // of the receipt
+	Over   bool              `json:"o"` // the controller said that the condition was over
 }
 
 // Trace is the record of one run.
@@ -44,10 +45,11 @@ type Judgement struct {
 	Long         int     `json:"true_intervals_over_5ms"`
 	Missed       int     `json:"missed_over_5ms"` // of Long
 	Longer       int     `json:"true_intervals_over_20ms"`
-	MissedLonger int     `json:"missed_over_20ms"` // of Longer
-	Late         int     `json:"late_firings"`     // of Firings
-	P50          float64 `json:"p50_ms"`           // of the latency; 0 if there is none
-	P99          float64 `json:"p99_ms"`           // likewise
+	MissedLonger int     `json:"missed_over_20ms"`   // of Longer
+	Late         int     `json:"late_firings"`       // of Firings
+	Over         int     `json:"firings_known_over"` // of Firings, with which a worker received that the condition was over
+	P50          float64 `json:"p50_ms"`             // of the latency; 0 if there is none
+	P99          float64 `json:"p99_ms"`             // likewise
 }
 
 // The certain lengths over which a true interval must not be missed.
@@ -75,16 +77,18 @@ func Judge(t *Trace) Judgement {
 	for _, changes := range t.Changes {
 		j.Changes += len(changes)
 	}
-	tellings := map[uint64][]clocksync.Instant{}
+	tellings, over := map[uint64][]clocksync.Instant{}, map[uint64]bool{}
 	for _, worker := range t.Told {
 		for _, told := range worker {
 			tellings[told.Number] = append(tellings[told.Number], told.At)
+			over[told.Number] = over[told.Number] || told.Over
 		}
 	}
 	var latencies []time.Duration
 	for i := range t.Firings {
 		f := &t.Firings[i]
 		told := tellings[f.Number]
+		j.Over += count(over[f.Number])
 		at := f.At
 		for _, receipt := range told {
 			at = min(at, receipt)

@@ -25,7 +25,7 @@ func changes(at ...float64) (c []Change) {
 // told are receipts of firing 1.
 func told(at ...float64) (t []Telling) {
 	for _, x := range at {
-		t = append(t, Telling{1, ms(x)})
+		t = append(t, Telling{Number: 1, At: ms(x)})
 	}
 	return t
 }
@@ -50,6 +50,12 @@ func TestJudge(t *testing.T) {
 			firings: []Firing{fire(65, 3, 3)}, told: [][]Telling{nil, told(95)},
 			want: func(j *Judgement) { j.Firings, j.Missed, j.Late, j.P50, j.P99 = 1, 1, 1, 35, 35 },
 		},
+		"with the word that it is over": {
+			firings: []Firing{fire(31, 1, 1)}, told: [][]Telling{told(32), {{1, ms(34), true}}},
+			want: func(j *Judgement) {
+				j.Firings, j.Missed, j.MissedLonger, j.Late, j.Over, j.P50, j.P99 = 1, 1, 1, 1, 1, 12, 14
+			},
+		},
 		"received by nobody": {
 			firings: []Firing{fire(21, 1, 1)},
 			want:    func(j *Judgement) { j.Firings, j.Missed, j.MissedLonger = 1, 2, 1 },
@@ -67,7 +73,7 @@ func TestJudge(t *testing.T) {
 			want: func(j *Judgement) { j.Firings, j.Missed, j.MissedLonger, j.Late, j.P50, j.P99 = 1, 1, 1, 1, 46, 46 },
 		},
 		"a second firing does not count for the latency": {
-			firings: []Firing{fire(21, 1, 1), {2, ms(25), []int{1, 1}}}, told: [][]Telling{told(22), {{2, ms(29)}}},
+			firings: []Firing{fire(21, 1, 1), {2, ms(25), []int{1, 1}}}, told: [][]Telling{told(22), {{2, ms(29), false}}},
 			want: func(j *Judgement) { j.Firings, j.Missed, j.MissedLonger, j.P50, j.P99 = 2, 1, 1, 2, 2 },
 		},
 		"a state that the worker never had": {
@@ -160,7 +166,7 @@ func (r *imagined) fire(at clocksync.Instant, states []int) {
 	number := uint64(len(r.trace.Firings) + 1)
 	r.trace.Firings = append(r.trace.Firings, Firing{number, at, slices.Clone(states)})
 	for worker := range r.trace.Told {
-		r.trace.Told[worker] = append(r.trace.Told[worker], Telling{number, at.Add(time.Millisecond)})
+		r.trace.Told[worker] = append(r.trace.Told[worker], Telling{Number: number, At: at.Add(time.Millisecond)})
 	}
 }
 

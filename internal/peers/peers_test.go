@@ -84,6 +84,8 @@ func TestRuns(t *testing.T) {
 			t.Errorf("a firing of a synchronizer is false: %+v", l)
 		case !strings.HasPrefix(l.Controller, "poll") && (l.Firings == 0 || l.Controller != "coin" && l.P50 <= 0):
 			t.Errorf("nothing was fired: %+v", l)
+		case l.Controller == "pegasus" && l.Delayed && l.Over == 0, l.Controller != "pegasus" && l.Over > 0:
+			t.Errorf("firings known to be over: %+v", l)
 		case l.Controller == bareNATS && l.OverBare != 1:
 			t.Errorf("bare NATS is not compared with itself: %+v", l)
 		}

@@ -167,7 +167,7 @@ func (w *worker) joinGroup(ctx context.Context, q *request) error {
 			<-ctx.Done()
 			return nil
 		}, agent.OnActivateNow("idle", func(_ context.Context, s agent.Signal) error {
-			w.receive(numberOf(s.Decision))
+			w.receive(numberOf(s.Decision), s.Over)
 			return nil
 		}))
 	}()
@@ -198,7 +198,7 @@ func (w *worker) connect(q *request) error {
 	})
 	_, err = nc.Subscribe(subjectTold, func(m *nats.Msg) {
 		if n, err := strconv.ParseUint(string(m.Data), 10, 64); err == nil {
-			w.receive(n)
+			w.receive(n, false)
 		}
 	})
 	if err != nil {
@@ -238,11 +238,11 @@ func (w *worker) useBucket(nc *nats.Conn, key string) error {
 
 func encodeState(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
 
-func (w *worker) receive(number uint64) {
+func (w *worker) receive(number uint64, over bool) {
 	now := source.Monotonic()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.told = append(w.told, Telling{number, now})
+	w.told = append(w.told, Telling{number, now, over})
 }
 
 // fail records the first error that a call reports later.

@@ -10,7 +10,7 @@ import (
 // Peers is the table of a comparison with other controllers.
 func Peers(r *peers.Result) string {
 	rows := [][]string{{
-		"controller", "delay", "false firings", "p50 over nats", "missed over 5 ms", "missed over 20 ms", "late firings", "p50 ms", "p99 ms", "cpu µs a change",
+		"controller", "delay", "false firings", "p50 over nats", "missed over 5 ms", "missed over 20 ms", "late firings", "known over", "p50 ms", "p99 ms", "cpu µs a change",
 		"messages a change",
 	}}
 	share := func(n, of int) string { return fmt.Sprintf("%d of %d", n, of) }
@@ -34,7 +34,7 @@ func Peers(r *peers.Result) string {
 		}
 		rows = append(rows, []string{
 			l.Controller, delay, share(l.False, l.Firings), known(l.OverBare), share(l.Missed, l.Long), share(l.MissedLonger, l.Longer),
-			share(l.Late, l.Firings), known(l.P50), known(l.P99), whole(l.CPU), known(l.Messages),
+			share(l.Late, l.Firings), share(l.Over, l.Firings), known(l.P50), known(l.P99), whole(l.CPU), known(l.Messages),
 		})
 	}
 	return Table(rows)
