@@ -13,6 +13,7 @@
 //     the former bracket and the begin of the latter. A true interval is a longest interval in which all are possibly
 //     idle. Its certain length is the length of the part in which they are certainly idle.
 //   - The newest known change of a firing is the newest of the changes to the states that it rests on.
+//   - A firing is made when its controller records it, or when its first worker receives it if that is earlier.
 //   - A firing is false if at no instant all were possibly idle after the newest known change and before the firing. A
 //     doubt that the brackets leave is decided in favour of the controller.
 //   - A firing belongs to the first true interval that lies partly between its newest known change and the firing.
