@@ -18,10 +18,14 @@ type Signal struct {
 	Region    string           // that it was sent into
 	Decision  control.Decision // the same for all signals of one firing
 	Data      []control.Datum  // as the configuration declares them
+	// Over is set if the synchronizer knew at its decision that a state which the decision rests on had ended. The
+	// condition did hold, and does not hold any more. False does not mean that it still holds: a state may have ended
+	// since, or its end was not known yet. Signals between threads, and those of synchronizers of older releases, leave it false.
+	Over bool
 }
 
 func signalOf(s *control.Signal) Signal {
-	return Signal{Name: s.Name, Predicate: s.Predicate, Kind: s.Kind, Region: s.Region, Decision: s.Decision, Data: s.Data}
+	return Signal{Name: s.Name, Predicate: s.Predicate, Kind: s.Kind, Region: s.Region, Decision: s.Decision, Data: s.Data, Over: s.Over}
 }
 
 // Lookup returns the datum of that name; ok is false if there is none.

@@ -120,6 +120,7 @@ type Signal struct {
 	TTL       time.Duration // after that it expires; counted by sender and receiver each from when they first hold it
 	Data      []Datum       // at most [MaxData] and [MaxDataBytes]
 	Cause     Cause         // of the decision, if the target can read it
+	Over      bool          // a state that the decision rests on was known to have ended by then; see Hello.Over in package wire
 	Trace     Trace         // of the decision, if that is traced
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gopegasus/pegasus/connect"
 	"github.com/gopegasus/pegasus/internal/bench"
+	"github.com/gopegasus/pegasus/internal/peers"
 	"github.com/gopegasus/pegasus/internal/show"
 	"github.com/gopegasus/pegasus/internal/version"
 )
@@ -48,6 +49,22 @@ memory that took; with --overload also what became of too many reports, and how
 soon all was right again after them. Without --nats it starts a server of its
 own; on another one it uses a tenant of its own.`
 
+const peersHelp = `peers compares Pegasus with controllers that people write by hand, on one job. Ten
+worker processes alternate between busy (20 ms) and idle (100 ms). When all of them
+are idle at one instant, each of them is to be informed. The controllers are Pegasus,
+a latest-value view over bare NATS and over a bucket of NATS KV, and pollers every
+100 ms over bare NATS and over the bucket. Each runs without a delay, and with
+messages of 3 workers delayed by up to 20 ms. The comparison takes about two minutes.
+
+false firings           the workers were at no time all idle
+p50 over nats           the median latency over the one of bare NATS
+missed over 5, 20 ms    all were idle for longer than that, and no worker was informed
+late firings            the last worker was informed when not all were idle any more
+known over              the signal said that the condition was over; Pegasus alone can say it
+p50, p99                from the instant at which all were idle to each worker's receipt
+cpu                     of all processes for each change of a worker, server included
+messages                to the server for each change`
+
 func newBench() *cobra.Command {
 	var o bench.Options
 	cmd := &cobra.Command{
@@ -77,7 +94,7 @@ func newBench() *cobra.Command {
 		r, err := bench.Run(ctx, o)
 		return r, fail(err)
 	})
-	cmd.AddCommand(newBenchLoad(), newBenchWorker())
+	cmd.AddCommand(newBenchLoad(), newBenchPeers(), newBenchWorker())
 	return cmd
 }
 
@@ -142,6 +159,29 @@ func newBenchLoad() *cobra.Command {
 	return cmd
 }
 
+func newBenchPeers() *cobra.Command {
+	var o peers.Options
+	cmd := &cobra.Command{
+		Use:     "peers",
+		Short:   "Compare with controllers that people write by hand",
+		Long:    peersHelp,
+		Example: "  pegasus bench peers\n  pegasus bench peers --time 1m --json",
+		Args:    noArguments,
+	}
+	flags := cmd.Flags()
+	flags.DurationVar(&o.Time, "time", 20*time.Second, "measure each controller for `DURATION`, half of it without a delay")
+	flags.Uint64Var(&o.Seed, "seed", 1, "`NUMBER` from which the times of the workers and the delays follow")
+	runBench(cmd, &o.Program, show.Peers, func(ctx context.Context) (*peers.Result, error) {
+		if o.Time < 200*time.Millisecond || o.Time > 10*time.Minute {
+			return nil, fmt.Errorf("--time %v: it must be 200ms to 10m", o.Time)
+		}
+		o.Command = append(o.Command, "peers")
+		r, err := peers.Run(ctx, o)
+		return r, fail(err)
+	})
+	return cmd
+}
+
 // runBench has a command measure and print. this is set to what is known of this program.
 func runBench[R any](cmd *cobra.Command, this *bench.Program, text func(R) string, measure func(context.Context) (R, error)) {
 	asJSON := cmd.Flags().Bool("json", false, "print one JSON object")
@@ -164,16 +204,18 @@ func runBench[R any](cmd *cobra.Command, this *bench.Program, text func(R) strin
 	}
 }
 
-// newBenchWorker is the second process of a measurement. It ends with its input.
+// newBenchWorker is the second process of a measurement, and below it each worker of a comparison. It ends with its input.
 func newBenchWorker() *cobra.Command {
-	return &cobra.Command{
-		Use: "worker", Short: "Be the second process of a measurement", Hidden: true, Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			err := bench.Worker(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
+	serve := func(work func(context.Context, io.Reader, io.Writer) error) func(*cobra.Command, []string) error {
+		return func(cmd *cobra.Command, _ []string) error {
+			err := work(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
 			if errors.Is(err, context.Canceled) {
 				err = nil
 			}
 			return fail(err)
-		},
+		}
 	}
+	cmd := &cobra.Command{Use: "worker", Short: "Be the second process of a measurement", Hidden: true, Args: noArguments, RunE: serve(bench.Worker)}
+	cmd.AddCommand(&cobra.Command{Use: "peers", Short: "Be a worker of a comparison", Hidden: true, Args: noArguments, RunE: serve(peers.Worker)})
+	return cmd
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gopegasus/pegasus/embedded"
 	"github.com/gopegasus/pegasus/internal/bench"
+	"github.com/gopegasus/pegasus/internal/peers"
 	"github.com/gopegasus/pegasus/internal/show"
 	"github.com/gopegasus/pegasus/internal/version"
 )
@@ -256,6 +257,67 @@ prompt again   -1.00  s after that: p50 below p99 of before
 `
 	if text := show.Load(l); !strings.HasSuffix(text, want) {
 		t.Errorf("load with an overload:\n%s", text)
+	}
+}
+
+func TestPeersShape(t *testing.T) {
+	t.Parallel()
+	const want = `{
+ "changes": 1,
+ "controller": "text",
+ "cpu_us_per_change": 1,
+ "false_firings": 1,
+ "firings": 1,
+ "firings_known_over": 1,
+ "late_firings": 1,
+ "messages_per_change": 1,
+ "missed_over_20ms": 1,
+ "missed_over_5ms": 1,
+ "p50_ms": 1,
+ "p50_over_nats": 1,
+ "p99_ms": 1,
+ "true_intervals": 1,
+ "true_intervals_over_20ms": 1,
+ "true_intervals_over_5ms": 1
+}`
+	o := measured(t, []string{"bench", "peers", "--time", "200ms", "--seed", "7"})
+	legs, _ := o["legs"].([]any)
+	if len(legs) != 10 || o["time"] != "200ms" || o["seed"] != 7.0 || o["workers"] != 10.0 || o["machine"] == nil || o["pegasus"] != version.Own().Build() {
+		t.Fatalf("%v", o)
+	}
+	for i, l := range legs {
+		leg, _ := l.(map[string]any)
+		if leg["delayed"] != (i >= 5) {
+			t.Errorf("leg %d: %v", i, leg)
+		}
+		delete(leg, "delayed")
+		// So short a run may have no interval in which all are idle.
+		mayBeZero := "false_firings firings firings_known_over late_firings missed_over_20ms missed_over_5ms p50_ms p50_over_nats p99_ms true_intervals true_intervals_over_20ms true_intervals_over_5ms"
+		if d := cmp.Diff(want, shapeOf(t, leg, mayBeZero)); d != "" {
+			t.Errorf("leg %d (-want +got):\n%s", i, d)
+		}
+	}
+}
+
+// TestPeersText looks at the table of a result that is known.
+func TestPeersText(t *testing.T) {
+	t.Parallel()
+	r := &peers.Result{Legs: []peers.Leg{
+		{
+			Controller: "pegasus", OverBare: 1.5, CPU: 1445.504, Messages: 8.98,
+			Judgement: peers.Judgement{Firings: 307, Long: 170, Longer: 20, Late: 30, Over: 12, P50: 1.42, P99: 3.15},
+		},
+		{
+			Controller: "poll-kv", Delayed: true, Messages: 1.1,
+			Judgement: peers.Judgement{Firings: 27, False: 3, Long: 175, Missed: 154, Longer: 19, MissedLonger: 7},
+		},
+	}}
+	const want = `controller  delay    false firings  p50 over nats  missed over 5 ms  missed over 20 ms  late firings  known over  p50 ms  p99 ms  cpu µs a change  messages a change
+pegasus     none     0 of 307       1.50           0 of 170          0 of 20            30 of 307     12 of 307   1.42    3.15    1446             8.98
+poll-kv     0-20 ms  3 of 27        -              154 of 175        7 of 19            0 of 27       0 of 27     -       -       -                1.10
+`
+	if d := cmp.Diff(want, show.Peers(r)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
 }
 

@@ -94,7 +94,8 @@ var Imports = map[string][]string{
 		"agent", "connect", "synchronizer", "monitor", "embedded", "clocksync/source",
 		"internal/agentcore", "internal/configfile", "internal/synccore", "internal/wire", "scgs", "clocksync",
 	},
-	"internal/show":       {"internal/bench", "internal/nearest", "internal/sim", "internal/workreport", "synchronizer", "monitor", "control/program", "control", "clocksync/source", "scgs", "clocksync"},
+	"internal/peers":      {"internal/bench", "agent", "synchronizer", "monitor", "control", "clocksync/source", "clocksync"},
+	"internal/show":       {"internal/bench", "internal/peers", "internal/nearest", "internal/sim", "internal/workreport", "synchronizer", "monitor", "control/program", "control", "clocksync/source", "scgs", "clocksync"},
 	"internal/version":    {},
 	"internal/ask":        {"internal/bus", "internal/wire", "internal/workreport", "synchronizer", "monitor"},
 	"configs":             {},
@@ -167,9 +168,9 @@ var Impure = []string{
 // are not here may be imported by every package that is not in Pure.
 var Modules = map[string][]string{
 	"github.com/nats-io/nats.go": {
-		"connect", "internal/bus", "internal/bus/bustest", "internal/bench", "agent", "synchronizer", "cmd/pegasus", "internal/testnats", "internal/worklog", "examples/*",
+		"connect", "internal/bus", "internal/bus/bustest", "internal/bench", "internal/peers", "agent", "synchronizer", "cmd/pegasus", "internal/testnats", "internal/worklog", "examples/*",
 	},
-	"github.com/nats-io/nats-server/v2":  {"embedded", "internal/testnats"},
+	"github.com/nats-io/nats-server/v2":  {"embedded", "internal/peers", "internal/testnats"},
 	"github.com/nats-io/jwt/v2":          {"embedded", "internal/keys", "internal/testnats"},
 	"github.com/nats-io/nkeys":           {"connect", "embedded", "internal/keys", "internal/testnats"},
 	"github.com/expr-lang/expr":          {"predicates"},

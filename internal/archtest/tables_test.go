@@ -17,7 +17,7 @@ func TestFaults(t *testing.T) {
 		{"predicates", "github.com/expr-lang/expr/vm", ""},
 		{"control", "github.com/expr-lang/expr", "control is pure and imports github.com/expr-lang/expr"},
 		{"agent", "github.com/expr-lang/expr", "agent imports github.com/expr-lang/expr, which only [predicates] may"},
-		{"embedded", "github.com/nats-io/nats.go", "embedded imports github.com/nats-io/nats.go, which only [connect internal/bus internal/bus/bustest internal/bench agent synchronizer cmd/pegasus internal/testnats internal/worklog examples/*] may"},
+		{"embedded", "github.com/nats-io/nats.go", "embedded imports github.com/nats-io/nats.go, which only [connect internal/bus internal/bus/bustest internal/bench internal/peers agent synchronizer cmd/pegasus internal/testnats internal/worklog examples/*] may"},
 		{"agent", Module + "/synchronizer", "agent imports synchronizer, but the row of agent allows only [clocksync scgs predicates control balance monitor connect internal/reading clocksync/source clocksync/source/otelclock internal/agentcore internal/config internal/gostate internal/link internal/nearest internal/plan internal/synccore internal/bus internal/wire internal/yamlconf internal/telemetry]"},
 		{"cmd/pegasus", Module + "/internal/sim github.com/spf13/cobra", ""},
 		{"cmd/other", "fmt", "cmd/other has no row in archtest.Imports; add the package with its row there and in the docs"},
@@ -32,7 +32,7 @@ func TestFaults(t *testing.T) {
 		{"agent", "go.opentelemetry.io/otel/metric", ""},
 		{"agent", "go.opentelemetry.io/otel/sdk/metric", "agent imports go.opentelemetry.io/otel/sdk/metric, which only [cmd/pegasus] may"},
 		{"embedded", "github.com/nats-io/nats-server/v2/server", ""},
-		{"cmd/pegasus", "github.com/nats-io/nats-server/v2/server", "cmd/pegasus imports github.com/nats-io/nats-server/v2/server, which only [embedded internal/testnats] may"},
+		{"cmd/pegasus", "github.com/nats-io/nats-server/v2/server", "cmd/pegasus imports github.com/nats-io/nats-server/v2/server, which only [embedded internal/peers internal/testnats] may"},
 	} {
 		if got := strings.Join(faults(c.pkg, strings.Fields(c.imports)), "\n"); got != c.want {
 			t.Errorf("%s importing %s:\n got %s\nwant %s", c.pkg, c.imports, got, c.want)

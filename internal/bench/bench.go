@@ -143,11 +143,11 @@ func run(ctx context.Context, o Options) (r *Result, err error) {
 	}
 	defer echo.close()
 	b := &bench{Options: o, url: server.URL(), echo: echo}
-	for _, p := range []**process{&b.worker, &b.apart} {
-		if *p, err = start(ctx, o.Command); err != nil {
+	for _, p := range []**Process{&b.worker, &b.apart} {
+		if *p, err = Start(ctx, o.Command); err != nil {
 			return nil, err
 		}
-		defer func() { err = errors.Join(err, (*p).end()) }()
+		defer func() { err = errors.Join(err, (*p).End()) }()
 	}
 	r = &Result{Program: o.Program, Rounds: o.Rounds, Leg: o.Leg.String()}
 	if _, err := b.worker.call(ctx, request{Op: opConnect, URL: b.url, Members: reporters}); err != nil {
@@ -169,8 +169,8 @@ type bench struct {
 
 	url    string
 	echo   *responder
-	worker *process
-	apart  *process // with a silent member
+	worker *Process
+	apart  *Process // with a silent member
 }
 
 // legs has the worker run each of the requests in turn, Rounds times, after one
@@ -208,7 +208,7 @@ func (b *bench) legs(ctx context.Context, requests ...request) ([][]figures, err
 func (b *bench) spent(ctx context.Context) (time.Duration, error) {
 	near, err1 := b.worker.call(ctx, request{Op: opSpent})
 	apart, err2 := b.apart.call(ctx, request{Op: opSpent})
-	return used() + time.Duration(near.CPU+apart.CPU), errors.Join(err1, err2)
+	return Used() + time.Duration(near.CPU+apart.CPU), errors.Join(err1, err2)
 }
 
 // middle is the median of one figure over the legs.

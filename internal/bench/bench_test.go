@@ -55,7 +55,7 @@ func TestWorker(t *testing.T) {
 	go func() { ended <- Worker(t.Context(), in, out) }()
 	lines := bufio.NewScanner(answers)
 	for q, want := range map[string]string{
-		"{":          `{"Error":"\"?\" is no operation"}`,
+		"{":          `{"Error":"\"\" is no operation"}`,
 		`{"Op":"x"}`: `{"Error":"\"x\" is no operation"}`,
 		`{"Op":"join","URL":"nats://a b","Group":"g","Members":1}`: `{"Error":"agent: join group \"g\" as \"m0\": there is no connection to the server: bus: connect to NATS: `,
 	} {
@@ -80,17 +80,17 @@ func TestProcessThatEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := start(t.Context(), []string{program, "-test.list", "^$"})
+	p, err := Start(t.Context(), []string{program, "-test.list", "^$"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.call(t.Context(), request{Op: "x"}); err == nil || !strings.HasPrefix(err.Error(), "x: the second process ") {
 		t.Errorf("call: %v", err)
 	}
-	if err := p.end(); err != nil {
+	if err := p.End(); err != nil {
 		t.Errorf("end: %v", err)
 	}
-	if _, err := start(t.Context(), []string{program + "-that-is-not-there"}); err == nil || !strings.HasPrefix(err.Error(), "the second process: ") {
+	if _, err := Start(t.Context(), []string{program + "-that-is-not-there"}); err == nil || !strings.HasPrefix(err.Error(), "the second process: ") {
 		t.Errorf("start: %v", err)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// used is the processor time of this process so far.
-func used() time.Duration {
+// Used is the processor time of this process so far.
+func Used() time.Duration {
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
 		return 0

@@ -206,14 +206,14 @@ func Load(ctx context.Context, o LoadOptions) (r *LoadResult, err error) {
 type fleet []share
 
 type share struct {
-	*process
+	*Process
 	first, members int
 	part           float64 // of the load
 }
 
 func startFleet(ctx context.Context, o *LoadOptions) (f fleet, err error) {
 	for i := range o.Processes {
-		p, err := start(ctx, o.Command)
+		p, err := Start(ctx, o.Command)
 		if err != nil {
 			return f, err
 		}
@@ -242,7 +242,7 @@ func (f fleet) call(ctx context.Context, q request) (sum figures, err error) {
 func (f fleet) end() error {
 	var errs []error
 	for _, s := range f {
-		errs = append(errs, s.end())
+		errs = append(errs, s.End())
 	}
 	return errors.Join(errs...)
 }

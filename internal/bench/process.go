@@ -48,9 +48,9 @@ type figures struct {
 // endTimeout is how long a worker may take to end by itself before it is killed.
 const endTimeout = 3 * time.Second
 
-// process is a worker. It ends with its standard input, so also when this process
+// Process is a worker. It ends with its standard input, so also when this process
 // is killed, and is killed with the context that it was started with.
-type process struct {
+type Process struct {
 	cmd    *exec.Cmd
 	cancel context.CancelFunc
 	in     io.WriteCloser
@@ -58,9 +58,10 @@ type process struct {
 	answer *json.Decoder // of out
 }
 
-func start(ctx context.Context, command []string) (*process, error) {
+// Start runs a command as a worker, which calls [Serve].
+func Start(ctx context.Context, command []string) (*Process, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	p := &process{cmd: exec.CommandContext(ctx, command[0], command[1:]...), cancel: cancel}
+	p := &Process{cmd: exec.CommandContext(ctx, command[0], command[1:]...), cancel: cancel}
 	p.cmd.Stderr = os.Stderr
 	p.cmd.WaitDelay = endTimeout
 	in, err := p.cmd.StdinPipe()
@@ -76,27 +77,35 @@ func start(ctx context.Context, command []string) (*process, error) {
 	return p, nil
 }
 
-// call asks the worker and waits for its answer. The context is that of start: the
-// end of it ends the worker, and so the wait.
-func (p *process) call(ctx context.Context, q request) (f figures, err error) {
-	if err = json.NewEncoder(p.in).Encode(q); err == nil {
-		err = p.answer.Decode(&f)
+// Ask sends a question to the worker as a line of JSON, and waits for the answer. Pass the context of Start: its end
+// ends the worker, and so the wait.
+func (p *Process) Ask(ctx context.Context, question, answer any) error {
+	err := json.NewEncoder(p.in).Encode(question)
+	if err == nil {
+		err = p.answer.Decode(answer)
 	}
 	switch {
 	case ctx.Err() != nil:
-		err = context.Cause(ctx)
+		return context.Cause(ctx)
 	case err != nil:
-		err = fmt.Errorf("the second process has ended: %w", err)
-	case f.Error != "":
-		err = errors.New(f.Error)
-	default:
-		return f, nil
+		return fmt.Errorf("the second process has ended: %w", err)
 	}
-	return figures{}, fmt.Errorf("%s: %w", q.Op, err)
+	return nil
 }
 
-// end lets the worker go, and kills it if it does not.
-func (p *process) end() error {
+// call asks the worker of [Worker].
+func (p *Process) call(ctx context.Context, q request) (f figures, err error) {
+	if err = p.Ask(ctx, q, &f); err == nil && f.Error != "" {
+		err = errors.New(f.Error)
+	}
+	if err != nil {
+		return figures{}, fmt.Errorf("%s: %w", q.Op, err)
+	}
+	return f, nil
+}
+
+// End closes the input of the worker, waits for its end, and kills it after [endTimeout].
+func (p *Process) End() error {
 	defer p.cancel()
 	_ = p.in.Close() // The worker may have ended.
 	kill := time.AfterFunc(endTimeout, p.cancel)
@@ -110,40 +119,50 @@ func (p *process) end() error {
 
 // Worker does what it is asked to do, line by line, until the input ends.
 func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
+	w := &worker{}
+	err := Serve(ctx, in, out, func(ctx context.Context, q request) figures {
+		f, err := w.do(ctx, q)
+		if err != nil {
+			f = figures{Error: err.Error()}
+		}
+		return f
+	})
+	return errors.Join(err, w.leave())
+}
+
+// Serve answers questions, each a line of JSON, one after the other until the input or the context ends. A line that
+// is no JSON object is the question without any field. No answer is written after the end.
+func Serve[Q, A any](ctx context.Context, in io.Reader, out io.Writer, answer func(context.Context, Q) A) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	requests := make(chan request)
+	questions := make(chan Q)
 	go func() { // Until the end of the input, or of the process.
 		defer cancel()
 		for s := bufio.NewScanner(in); s.Scan(); {
-			var q request
+			var q Q
 			if err := json.Unmarshal(s.Bytes(), &q); err != nil {
-				q = request{Op: "?"}
+				q = *new(Q)
 			}
 			select {
-			case requests <- q:
+			case questions <- q:
 			case <-ctx.Done():
 				return
 			}
 		}
 	}()
-	w := &worker{}
 	answers := json.NewEncoder(out)
 	for {
 		select {
-		case q := <-requests:
-			f, err := w.do(ctx, q)
+		case q := <-questions:
+			a := answer(ctx, q)
 			if ctx.Err() != nil {
-				return w.leave()
+				return nil
 			}
-			if err != nil {
-				f = figures{Error: err.Error()}
-			}
-			if err := answers.Encode(f); err != nil {
-				return errors.Join(err, w.leave())
+			if err := answers.Encode(a); err != nil {
+				return fmt.Errorf("the answer cannot be written: %w", err)
 			}
 		case <-ctx.Done():
-			return w.leave()
+			return nil
 		}
 	}
 }

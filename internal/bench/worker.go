@@ -49,7 +49,7 @@ func (w *worker) do(ctx context.Context, q request) (figures, error) {
 		w.groups[q.Group] = g
 		return figures{}, nil
 	case opSpent:
-		return figures{CPU: float64(used())}, nil
+		return figures{CPU: float64(Used())}, nil
 	case opTell:
 		return figures{}, g.tell()
 	case opRate:

@@ -78,6 +78,7 @@ type (
 		Process     uint64            `json:"process,omitempty"`
 		Asks        bool              `json:"asks,omitempty"`
 		Had         uint64            `json:"had,omitempty"`
+		Over        bool              `json:"over,omitempty"`
 	}
 	fieldLine struct {
 		Name  string    `json:"name"`
@@ -176,7 +177,7 @@ func newHelloLine(h *wire.Hello) helloLine {
 	line := helloLine{
 		Member: h.Member, Incarnation: h.Incarnation, Host: h.Host, Domain: h.Domain, Quality: h.Quality,
 		Typed: h.Typed, Threads: h.Threads, Multiplexer: h.Multiplexer, Leader: h.Leader, Term: h.Term,
-		Causes: h.Causes, Life: h.Life, Fates: h.Fates, Same: h.Same, Process: h.Process, Asks: h.Asks, Had: h.Had,
+		Causes: h.Causes, Life: h.Life, Fates: h.Fates, Same: h.Same, Process: h.Process, Asks: h.Asks, Had: h.Had, Over: h.Over,
 	}
 	for _, f := range h.Schema {
 		line.Schema = append(line.Schema, fieldLine(f))

@@ -239,7 +239,7 @@ func (c *Core) Retell(tell func(*Input)) {
 		if m.gone {
 			continue
 		}
-		h := wire.Hello{Member: m.name, Incarnation: m.incarnation, Host: m.host, Domain: m.domain, Quality: m.quality, Causes: m.causes, Same: m.same, Process: m.process}
+		h := wire.Hello{Member: m.name, Incarnation: m.incarnation, Host: m.host, Domain: m.domain, Quality: m.quality, Causes: m.causes, Over: m.over, Same: m.same, Process: m.process}
 		if m.life < m.incarnation {
 			h.Life = m.life
 		}
@@ -281,7 +281,7 @@ func (c *Core) Retell(tell func(*Input)) {
 func (c *Core) retellOthers(tell func(*Input)) {
 	for _, o := range c.plan.OtherGroups {
 		for _, m := range c.others[o.Name].sorted {
-			h := wire.Hello{Member: m.name, Incarnation: m.incarnation, Multiplexer: m.by, Causes: m.causes}
+			h := wire.Hello{Member: m.name, Incarnation: m.incarnation, Multiplexer: m.by, Causes: m.causes, Over: m.over}
 			tell(&Input{Kind: InHello, Group: o.Name, From: m.name, Hello: &h})
 			b := wire.Batch{Member: m.name, Incarnation: m.incarnation, Regions: m.regions}
 			tell(&Input{Kind: InBatch, Group: o.Name, From: m.name, Batch: &b})

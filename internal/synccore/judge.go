@@ -487,6 +487,7 @@ type occasion struct {
 	exact    bool           // of runs: it is known where each began
 	fresh    bool           // of runs: one certainly began in this term
 	cause    control.Cause  // of the firing
+	over     bool           // a state of the witness is known to have ended
 	since    uint64         // signals go to members that entered in a later epoch, and to those that are owed them; 0: to all
 	owed     []address      // see since
 }
@@ -553,6 +554,7 @@ func (c *Core) fire(r *plan.Rule, s *ruleState, o *occasion, out *Output) {
 	decision := c.decision()
 	o.cause = c.cause(&s.cause, o)
 	if !c.opt.Unread {
+		o.over = slices.ContainsFunc(c.parts, c.partEnded)
 		v := monitor.Verdict{
 			Predicate: r.Name, Truth: predicates.True, Fired: true, Decision: decision, Suppressed: s.suppressed, Silent: len(r.Signals) == 0 && len(r.Set) > 0,
 			Epoch: c.epoch, Index: o.index, Partial: o.partial, Modality: o.modality, Span: o.span, Heard: o.heard,
@@ -587,14 +589,20 @@ func (c *Core) overFor() time.Duration {
 	longest := time.Duration(0)
 	for i := range c.parts {
 		p := &c.parts[i]
-		if m := c.byIndex[p.Member]; !p.Unknown && (!p.Open || m.behind()) {
-			longest = max(longest, m.newestReading().Sub(p.End.Mono))
+		if c.partEnded(*p) {
+			longest = max(longest, c.byIndex[p.Member].newestReading().Sub(p.End.Mono))
 		}
 	}
 	if longest <= c.plan.Heartbeat()+heardWithin {
 		return 0
 	}
 	return longest
+}
+
+// partEnded reports whether a state of a witness is known to have ended. A later report of its member shows that also if
+// it waits behind a gap.
+func (c *Core) partEnded(p scgs.Part) bool {
+	return !p.Unknown && (!p.Open || c.byIndex[p.Member].behind())
 }
 
 // newestReading is the newest reading of a member's clock that is known.

@@ -29,6 +29,7 @@ type otherMember struct {
 	incarnation uint64
 	by          string // the multiplexer that speaks for it; empty: it does itself
 	causes      bool   // it takes signals with a cause
+	over        bool   // it takes signals that are over
 	heard       clocksync.Instant
 	regions     []wire.Region
 }
@@ -122,7 +123,7 @@ func (c *Core) hear(in *Input, out *Output) {
 		out.refuse(monitor.RejectSender, in.Group+"/"+in.From, fmt.Sprintf("a frame of %q on the subject of %q", member, in.From))
 	case in.Kind == InHello:
 		if m := c.meet(g, in, in.From, incarnation, out); m != nil {
-			m.by, m.causes = in.Hello.Multiplexer, in.Hello.Causes
+			m.by, m.causes, m.over = in.Hello.Multiplexer, in.Hello.Causes, in.Hello.Over
 		}
 	case !b.Leaving:
 		if m := c.meet(g, in, in.From, incarnation, out); m != nil {
@@ -225,6 +226,7 @@ func (c *Core) emitOther(o *plan.Send, signal func(target string, entry uint64) 
 		if m.causes {
 			s.Cause = on.cause
 		}
+		s.Over = on.over && m.over
 		c.post(outbox.Letter{Owner: outbox.Rule, Group: o.Group, Incarnation: m.incarnation, Recalls: m.causes, Signal: &s}, out)
 	}
 }

@@ -49,20 +49,21 @@ func (c *Core) emit(r *plan.Rule, o *plan.Send, d control.Decision, on *occasion
 			out.fate("", new(signal(name, 0)), control.NoSuchEntry, fmt.Sprintf("no member of that name is in epoch %d", c.epoch))
 			continue
 		}
-		c.sendTo(c.inEpoch[i], new(signal(name, c.entry(i, o.Region, on))), on.cause, out)
+		c.sendTo(c.inEpoch[i], new(signal(name, c.entry(i, o.Region, on))), on, out)
 	}
 	c.aim(o, on)
 	for _, i := range c.targets {
 		if m := c.inEpoch[i]; c.receives(r, m, on) {
-			c.sendTo(m, new(signal(m.name, c.entry(i, o.Region, on))), on.cause, out)
+			c.sendTo(m, new(signal(m.name, c.entry(i, o.Region, on))), on, out)
 		}
 	}
 }
 
 // sendTo sends a rule's signal to a member of the epoch, unless that has had it in an
 // earlier term.
-func (c *Core) sendTo(m *member, s *control.Signal, cause control.Cause, out *Output) {
-	switch fate, why := c.made(m, s, cause); {
+func (c *Core) sendTo(m *member, s *control.Signal, on *occasion, out *Output) {
+	s.Over = on.over && m.over
+	switch fate, why := c.made(m, s, on.cause); {
 	case fate != 0:
 		out.fate("", new(*s), fate, why)
 	case !c.opt.Once || c.general:

@@ -203,6 +203,7 @@ func signal(t *rapid.T) control.Signal {
 		TTL:       time.Duration(rapid.Int64Min(0).Draw(t, "ttl")),
 		Cause:     caused(t, 0),
 		Trace:     traced(t),
+		Over:      rapid.Bool().Draw(t, "over"),
 		Data: some(t, rapid.Custom(func(t *rapid.T) control.Datum {
 			typ := scgs.Type(rapid.IntRange(0, int(scgs.Enum)).Draw(t, "type"))
 			field := scgs.Field{Type: typ, Words: []string{"idle", "busy"}}

@@ -231,6 +231,11 @@ func TestLayoutOfProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	h.Process, h.Had, h.Over = 0, 0, true
+	over, err := wire.AppendHello(nil, &h)
+	if err != nil {
+		t.Fatal(err)
+	}
 	w.Aims, w.Untold = []wire.Aim{{Signal: "go", Kind: control.Cancel, Region: "work"}}, 2
 	welcome, err := wire.AppendWelcome(nil, &w)
 	if err != nil {
@@ -241,6 +246,7 @@ func TestLayoutOfProcess(t *testing.T) {
 		behind       string
 	}{
 		{frames[wire.KindHello], hello, "00 00 00 00 cd012c c2 07"},                 // life, same | process, asks, had
+		{frames[wire.KindHello], over, "00 00 00 00 00 c2 00 c3"},                   // life, same, process, asks, had | over
 		{frames[wire.KindWelcome], welcome, "00 dc0001 a2676f 02 a4776f726b c2 02"}, // work | aims: signal, kind, region | replaced, untold
 	} {
 		if want := hex.EncodeToString(c.whole) + strings.ReplaceAll(c.behind, " ", ""); hex.EncodeToString(c.frame) != want {
@@ -252,7 +258,7 @@ func TestLayoutOfProcess(t *testing.T) {
 			}
 		}
 	}
-	for _, nothing := range []string{"00000000" + "00c200"} {
+	for _, nothing := range []string{"00000000" + "00c200", "00000000" + "00c200c2", "00000000" + "07c200c2"} {
 		if _, err := wire.DecodeHello(append(slices.Clone(frames[wire.KindHello]), unhex(t, nothing)...)); err == nil {
 			t.Errorf("%s is taken behind a hello", nothing)
 		}

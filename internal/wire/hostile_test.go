@@ -139,6 +139,8 @@ func TestHostileFramesAreRefused(t *testing.T) {
 		{signals + "03 a174 a172 01 00 90", "wire: signals: signals[0].kind: 3 is not 1 to 2"},
 		{signals + "40 a174 a172 01 00 90", "wire: signals: signals[0].kind: 0 is not 1 to 2"},
 		{signals + "43 a174 a172 01 00 90", "wire: signals: signals[0].kind: 3 is not 1 to 2"},
+		{signals + "13 a174 a172 01 00 90", "wire: signals: signals[0].kind: 3 is not 1 to 2"},
+		{signals + "10 a174 a172 01 00 90", "wire: signals: signals[0].kind: 0 is not 1 to 2"},
 		{signals + "41 a174 a172 01 00 90", "wire: signals: signals[0].trace: the frame ends inside it"},
 		{signals + "01 a174 a172 01 ff 90", "wire: signals: signals[0].ttl: it is negative"},
 		{signals + "01 a174 a172 01 00 dc0021", "wire: signals: signals[0].data: 33 of them, at most 32 are allowed"},

@@ -42,7 +42,7 @@ func (m *Hello) layout(c *coder) {
 	} else {
 		list(c, "fates", &m.Fates, MaxFates, 6, c.fated)
 	}
-	process := m.Process > 0 || m.Asks || m.Had > 0
+	process := m.Process > 0 || m.Asks || m.Had > 0 || m.Over
 	if c.writing && m.Life == 0 && m.Same == (Same{}) && !process || !c.writing && len(c.buf) == 0 {
 		return
 	}
@@ -55,12 +55,16 @@ func (m *Hello) layout(c *coder) {
 		c.uint("process", &m.Process)
 		c.bool("asks", &m.Asks)
 		c.uint("had", &m.Had)
-		c.need(m.Process > 0 || m.Asks || m.Had > 0, "process", "it is 0, and nothing is asked for")
+		if c.writing && m.Over || !c.writing && c.err == nil && len(c.buf) > 0 {
+			c.bool("over", &m.Over)
+			c.need(m.Over, "over", "a false value has no form: leave it out")
+		}
+		c.need(m.Process > 0 || m.Asks || m.Had > 0 || m.Over, "process", "it is 0, and nothing is asked for")
 	}
 }
 
 // tailBytes is the most that the life, the same state and the process of a hello take.
-const tailBytes = 6*9 + 1
+const tailBytes = 6*9 + 2
 
 // same is there where a state has begun again. If more follows, three zeros stand for none.
 func (c *coder) same(s *Same, more bool) {
@@ -241,8 +245,9 @@ func (c *coder) signal(s *control.Signal) {
 }
 
 // The marks in the kind of a signal that ends with a trace context, or has a cause before
-// that, so that the frames of signals without are as they were before there was any.
+// that, or is over, so that the frames of signals without are as they were before there was any.
 const (
+	flagOverKind   = 0x10
 	flagTracedKind = 0x40
 	flagCausedKind = 0x20
 )
@@ -255,13 +260,17 @@ func (c *coder) signalKind(s *control.Signal) (traced, caused bool) {
 	if c.writing && s.Cause.Source > 0 {
 		kind |= flagCausedKind
 	}
+	if c.writing && s.Over {
+		kind |= flagOverKind
+	}
 	c.small("kind", &kind, 0, math.MaxUint8)
+	over := kind&flagOverKind != 0
 	traced, caused = kind&flagTracedKind != 0, kind&flagCausedKind != 0
-	if kind &^= flagTracedKind | flagCausedKind; kind < uint8(control.Activate) || kind > uint8(control.Cancel) {
+	if kind &^= flagTracedKind | flagCausedKind | flagOverKind; kind < uint8(control.Activate) || kind > uint8(control.Cancel) {
 		c.fail("kind", strconv.Itoa(int(kind))+" is not 1 to 2")
 	}
 	if !c.writing {
-		s.Kind = control.Kind(kind)
+		s.Kind, s.Over = control.Kind(kind), over
 	}
 	return traced, caused
 }

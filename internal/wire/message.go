@@ -50,6 +50,7 @@ type Hello struct {
 	Process     uint64            // the number of its process on its host, for people; 0: not known, as of releases before. It takes a Welcome that is Replaced
 	Asks        bool              // it wants the Aims in the Welcome
 	Had         uint64            // the number of the newest decision that it has had a signal of, if it is about to leave: it wants Untold in the Welcome; 0: it does not
+	Over        bool              // it takes signals that are Over
 }
 
 // Same says that a state is one which the member has told of before, and which has begun again only since

@@ -76,6 +76,7 @@ func TestMessagesSurviveTheWay(t *testing.T) {
 			Process:     rapid.Uint64().Draw(t, "process"),
 			Asks:        rapid.Bool().Draw(t, "asks"),
 			Had:         rapid.Uint64().Draw(t, "had"),
+			Over:        rapid.Bool().Draw(t, "over"),
 		}, wire.KindHello, wire.AppendHello, wire.DecodeHello)
 	}))
 	t.Run("welcome", rapid.MakeCheck(func(t *rapid.T) {
