@@ -23,10 +23,10 @@ type Program struct {
 // Machine is what figures were measured on.
 type Machine struct {
 	CPU  string `json:"cpu,omitempty"` // the model; empty where the system does not tell it
-	CPUs int    `json:"cpus"`
-	OS   string `json:"os"`
-	Arch string `json:"arch"`
-	Go   string `json:"go"` // the release
+	CPUs int    `json:"cpus"`          // logical processors
+	OS   string `json:"os"`            // GOOS
+	Arch string `json:"arch"`          // GOARCH
+	Go   string `json:"go"`            // the release
 }
 
 // ThisMachine is the one that this process runs on.

@@ -554,7 +554,7 @@ func (c *Core) fire(r *plan.Rule, s *ruleState, o *occasion, out *Output) {
 	decision := c.decision()
 	o.cause = c.cause(&s.cause, o)
 	if !c.opt.Unread {
-		o.over = slices.ContainsFunc(c.parts, c.partEnded)
+		o.over = slices.ContainsFunc(c.parts, func(p scgs.Part) bool { return c.byIndex[p.Member].showsEnd(&p) })
 		v := monitor.Verdict{
 			Predicate: r.Name, Truth: predicates.True, Fired: true, Decision: decision, Suppressed: s.suppressed, Silent: len(r.Signals) == 0 && len(r.Set) > 0,
 			Epoch: c.epoch, Index: o.index, Partial: o.partial, Modality: o.modality, Span: o.span, Heard: o.heard,
@@ -589,8 +589,8 @@ func (c *Core) overFor() time.Duration {
 	longest := time.Duration(0)
 	for i := range c.parts {
 		p := &c.parts[i]
-		if c.partEnded(*p) {
-			longest = max(longest, c.byIndex[p.Member].newestReading().Sub(p.End.Mono))
+		if m := c.byIndex[p.Member]; m.showsEnd(p) {
+			longest = max(longest, m.newestReading().Sub(p.End.Mono))
 		}
 	}
 	if longest <= c.plan.Heartbeat()+heardWithin {
@@ -599,11 +599,9 @@ func (c *Core) overFor() time.Duration {
 	return longest
 }
 
-// partEnded reports whether a state of a witness is known to have ended. A later report of its member shows that also if
-// it waits behind a gap.
-func (c *Core) partEnded(p scgs.Part) bool {
-	return !p.Unknown && (!p.Open || c.byIndex[p.Member].behind())
-}
+// showsEnd reports whether a state of the member in a witness is known to have ended. A later report shows
+// that also if it waits behind a gap.
+func (m *member) showsEnd(p *scgs.Part) bool { return !p.Unknown && (!p.Open || m.behind()) }
 
 // newestReading is the newest reading of a member's clock that is known.
 func (m *member) newestReading() clocksync.Instant {
