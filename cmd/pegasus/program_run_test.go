@@ -167,7 +167,7 @@ func TestProgramRunEnds(t *testing.T) {
 	}
 	run.cancel()
 	code, stderr = run.exit()
-	if code != exitFailure || stderr != "pegasus: the program was left before its end: go on with --resume "+kept[0]+"\n" {
+	if code != exitFailure || stderr != "pegasus: the program was left before its end: continue it with --resume "+kept[0]+"\n" {
 		t.Fatalf("exit %d, %s", code, stderr)
 	}
 	run = launch(t, "program", "run", file, "--nats", url, "--tenant", "blue", "--resume", kept[0])
