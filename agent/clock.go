@@ -205,9 +205,9 @@ func (m *Member) tellClock(q clocksync.Quality) {
 	case clocksync.Degraded:
 		what = "the bound of the clock is not renewed or too wide, and grows"
 	case clocksync.Unknown:
-		what = "the clock has lost its bound" + until + "it has one again"
+		what = "the clock has lost its bound" + until + "a bound is known again"
 	case clocksync.Untrusted:
-		what = "the clock contradicts what was measured before" + until + "it agrees again"
+		what = "the clock contradicts earlier measurements" + until + "measurements agree again"
 	}
 	log(what, "member", m.cfg.Name, "source", q.Source, "status", q.Status.String())
 }

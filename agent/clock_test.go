@@ -76,7 +76,7 @@ func TestAClockThatLosesItsBound(t *testing.T) {
 		}{
 			{clocksync.Degraded, 1000, "the bound of the clock is not renewed or too wide", 1},
 			{clocksync.Unknown, 1000, "the clock has lost its bound; members of this host are compared as before", 1},
-			{clocksync.Untrusted, 1000, "the clock contradicts what was measured before", 2},
+			{clocksync.Untrusted, 1000, "the clock contradicts earlier measurements", 2},
 			{clocksync.Synchronized, -1000, "the clock has a bound", 3}, // Its state begins again.
 		} {
 			log.Reset()

@@ -182,7 +182,7 @@ type joining struct {
 }
 
 var (
-	errNilContext = errors.New("the context is nil: pass context.Background(), or one that bounds the call")
+	errNilContext = errors.New("the context is nil: pass context.Background(), or a context with a deadline")
 	errNilOption  = errors.New("an option is nil: leave it out")
 )
 
@@ -223,7 +223,7 @@ func WithConn(nc *nats.Conn) Option {
 		j.conn, j.own = nc, j.own || nc == nil // Which no other member has.
 		j.dial = func(_ context.Context, _ string, o bus.Options) (*bus.Bus, error) {
 			if nc == nil {
-				return nil, errors.New("WithConn has a nil connection: pass the one that nats.Connect has returned, or leave it out")
+				return nil, errors.New("WithConn has a nil connection: pass the connection that nats.Connect returned, or leave WithConn out")
 			}
 			return bus.Wrap(nc, o)
 		}

@@ -52,7 +52,7 @@ func OnControlLoss(l ControlLoss) RegionOption {
 		case r.loss != nil:
 			return errors.New("agent: OnControlLoss is given twice: keep one")
 		case l.Hold == (l.CancelAfter != 0) || l.CancelAfter < 0:
-			return fmt.Errorf("agent: OnControlLoss has Hold %t and CancelAfter %v: set Hold, or a CancelAfter above 0; to go on, leave it out", l.Hold, l.CancelAfter)
+			return fmt.Errorf("agent: OnControlLoss has Hold %t and CancelAfter %v: set Hold, or a CancelAfter above 0; to continue without control, leave OnControlLoss out", l.Hold, l.CancelAfter)
 		case l.Handle != nil && l.Hold:
 			return errors.New("agent: OnControlLoss has Hold and a Handle, which is for CancelAfter: leave it out")
 		case l.Silence != 0 && (l.Silence < agentcore.MinSilence || l.Silence > agentcore.MaxSilence):

@@ -282,7 +282,7 @@ func TestFaultsOfControlLoss(t *testing.T) {
 		work := func(context.Context, *agent.Region) error { return nil }
 		none := func(context.Context, agent.Signal) error { return nil }
 		for want, l := range map[string]agent.ControlLoss{
-			"has Hold false and CancelAfter 0s: set Hold, or a CancelAfter above 0; to go on, leave it out": {},
+			"has Hold false and CancelAfter 0s: set Hold, or a CancelAfter above 0; to continue without control, leave OnControlLoss out": {},
 			"has Hold true and CancelAfter 1s":           {Hold: true, CancelAfter: time.Second},
 			"has Hold false and CancelAfter -1s":         {CancelAfter: -time.Second},
 			"has Hold and a Handle, which is for Cancel": {Hold: true, Handle: none},

@@ -33,7 +33,7 @@ var (
 	ErrUndeclared = errors.New("region or handler not declared in Config.Regions")
 	// ErrNameTaken is what Join fails with if a member of that name shares the connection
 	// already. Close that first, or use another name.
-	ErrNameTaken = errors.New("this process has a member of that name already")
+	ErrNameTaken = errors.New("member name already used in this process")
 )
 
 // RefusedError is what Join, JoinNode and [Member.Thread] fail with if the synchronizer

@@ -113,7 +113,7 @@ func TestErrNotConnected(t *testing.T) {
 	if !errors.Is(err, agent.ErrNotConnected) {
 		t.Fatalf("%v is not ErrNotConnected", err)
 	}
-	wantText(t, err, `agent: join group "g" as "w": there is no connection to the server: WithConn has a nil connection: pass the one that nats.Connect has returned, or leave it out`)
+	wantText(t, err, `agent: join group "g" as "w": there is no connection to the server: WithConn has a nil connection: pass the connection that nats.Connect returned, or leave WithConn out`)
 }
 
 var nothing = agent.Block("b", func(context.Context, *agent.Run, struct{}) (struct{}, error) { return struct{}{}, nil })
@@ -150,7 +150,7 @@ agent: join: Config.BatchSize is -1: it is 1 or more, or 0 for 64
 agent: join: Config.BatchAge is -1s: it is 0 or more
 agent: join: Config.JoinTimeout is -1ns: it is more than 0, or 0 for 5s
 agent: a state is a struct, not int: pass the struct itself, not a pointer to it
-agent: join: the context is nil: pass context.Background(), or one that bounds the call
+agent: join: the context is nil: pass context.Background(), or a context with a deadline
 agent: join: an option is nil: leave it out`
 	if err.Error() != want {
 		t.Errorf("%v\nwant\n%s", err, want)
@@ -159,7 +159,7 @@ agent: join: an option is nil: leave it out`
 	if err == nil {
 		t.Fatal("the node has joined")
 	}
-	for _, want := range []string{"2000 processors: use 1 to 1024", "-1 cores a processor: use 1 or more", "its Pin and Unbound exclude each other: leave out one", "its JoinTimeout is -1ns: it is more than 0, or 0 for 5s", "the context is nil: pass context.Background(), or one that bounds the call"} {
+	for _, want := range []string{"2000 processors: use 1 to 1024", "-1 cores a processor: use 1 or more", "its Pin and Unbound exclude each other: leave out one", "its JoinTimeout is -1ns: it is more than 0, or 0 for 5s", "the context is nil: pass context.Background(), or a context with a deadline"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\nlacks %s", err, want)
 		}

@@ -71,7 +71,7 @@ func (m *Member) onPeers(p *wire.Peers) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if p.Member != "" && p.Member != m.cfg.Name {
-		return &wire.FrameError{Kind: wire.KindPeers, Field: "member", Reason: "it is for another member"}
+		return &wire.FrameError{Kind: wire.KindPeers, Field: "member", Reason: "the peers are for another member"}
 	}
 	if s := m.core.Synchronizer(); s != "" && (p.Synchronizer != s || p.Term < m.term) || m.closed {
 		return nil

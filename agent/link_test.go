@@ -411,7 +411,7 @@ func TestAwait(t *testing.T) {
 		m := join(t, local, agent.Config{Group: "g", Name: "a"})
 		k := linked(t, m)
 		if err := m.Region(t.Context(), "work", func(context.Context, *agent.Region) error { return nil }); err == nil ||
-			err.Error() != `agent: region "work": it is that of the section work of group "g": give the region another name` {
+			err.Error() != `agent: region "work": the section work of group "g" uses this name: give the region another name` {
 			t.Errorf("a region of that name: %v", err)
 		}
 		check(t, m.Set(doneState{}))

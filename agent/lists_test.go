@@ -104,7 +104,7 @@ func TestListsThatCannotBeTold(t *testing.T) {
 			state listState
 			want  string
 		}{
-			{listState{Loads: make([]float64, scgs.MaxElements+1)}, "agent: field Loads of agent_test.listState has 65 elements, at most 64 are told"},
+			{listState{Loads: make([]float64, scgs.MaxElements+1)}, "agent: field Loads of agent_test.listState has 65 elements, at most 64 can be reported"},
 			{listState{Loads: []float64{1, math.NaN()}}, "agent: field Loads of agent_test.listState cannot be told: NaN is no number: leave the state as it was, or report a value that means unknown"},
 			{listState{Loads: []float64{math.Inf(1)}}, `agent: state: field "loads": element 0: +Inf is not a finite number`},
 			{listState{Tags: []string{long, "y"}}, `agent: state: field "tags": its elements together have 257 bytes, at most 256 are allowed`},

@@ -173,7 +173,7 @@ func (m *Member) listen(ctx context.Context) error {
 // join says hello and waits for the answer.
 func (m *Member) join(ctx context.Context) error {
 	if err := m.multiplexer.add(ctx, m); errors.Is(err, bus.ErrDisconnected) {
-		return fmt.Errorf("%w: that of the members which are here already is interrupted: %w", ErrNotConnected, err)
+		return fmt.Errorf("%w: the shared connection of the members in this process is interrupted: %w", ErrNotConnected, err)
 	} else if err != nil {
 		return err
 	}
@@ -376,7 +376,7 @@ func (m *Member) Region(ctx context.Context, name string, work Work, opts ...Reg
 		reserved := m.works()
 		m.mu.Unlock()
 		if reserved {
-			return fmt.Errorf("agent: region %q: it is that of the section work of group %q: give the region another name", name, m.cfg.Group)
+			return fmt.Errorf("agent: region %q: the section work of group %q uses this name: give the region another name", name, m.cfg.Group)
 		}
 	}
 	return m.region(ctx, name, work, opts)

@@ -160,7 +160,7 @@ func newNode(cfg NodeConfig, blocks []BlockCode) (*Node, error) {
 		return nil, err
 	}
 	if len(blocks) == 0 {
-		return nil, errors.New("it has no blocks: give at least one, as made by Block")
+		return nil, errors.New("no blocks: give at least one, made by Block")
 	}
 	n := &Node{cfg: cfg, blocks: map[string]*BlockCode{}}
 	for i := range blocks {
@@ -181,7 +181,7 @@ func newNode(cfg NodeConfig, blocks []BlockCode) (*Node, error) {
 	}
 	slices.Sort(n.threaded)
 	if _, ok := wordList(wire.FieldThreaded, n.threaded); !ok {
-		return nil, fmt.Errorf("%d blocks with threads, with %d bytes of names: at most %d, with %d bytes together, are told", len(n.threaded), len(strings.Join(n.threaded, "")), scgs.MaxElements, scgs.MaxTextBytes)
+		return nil, fmt.Errorf("%d blocks with threads, with %d bytes of names: at most %d blocks, with %d bytes of names together, can be reported", len(n.threaded), len(strings.Join(n.threaded, "")), scgs.MaxElements, scgs.MaxTextBytes)
 	}
 	return n, nil
 }
@@ -205,7 +205,7 @@ func (c *NodeConfig) validate() error {
 		faults = append(faults, wire.CheckToken("label", l))
 	}
 	if _, ok := wordList(wire.FieldLabels, c.Labels); !ok {
-		faults = append(faults, fmt.Errorf("%d labels of %d bytes: at most %d, of %d bytes together, are told", len(c.Labels), len(strings.Join(c.Labels, "")), scgs.MaxElements, scgs.MaxTextBytes))
+		faults = append(faults, fmt.Errorf("%d labels of %d bytes: at most %d labels, of %d bytes together, can be reported", len(c.Labels), len(strings.Join(c.Labels, "")), scgs.MaxElements, scgs.MaxTextBytes))
 	}
 	return errors.Join(faults...)
 }

@@ -24,7 +24,7 @@ func (m *Member) observed(r reading.Reading) {
 		return
 	}
 	if _, err := m.refill(); err != nil {
-		m.log.Warn("what was observed cannot be told", "member", m.cfg.Name, "error", err)
+		m.log.Warn("observed values cannot be reported", "member", m.cfg.Name, "error", err)
 	}
 }
 
@@ -59,7 +59,7 @@ func (p *processor) observed(r reading.Reading) {
 		return // The first phase tells it.
 	}
 	if err := p.tell(); err != nil {
-		p.m.log.Warn("what was observed cannot be told", "member", p.m.cfg.Name, "error", err)
+		p.m.log.Warn("observed values cannot be reported", "member", p.m.cfg.Name, "error", err)
 	}
 }
 

@@ -211,7 +211,7 @@ func (p *processor) run() {
 		if _, canceled := errors.AsType[*Canceled](err); !canceled {
 			break
 		}
-		p.m.log.Warn("a predicate has cancelled the region of a processor, which goes on; let it cancel the region of a block", "member", p.m.cfg.Name, "cause", err)
+		p.m.log.Warn("a predicate has cancelled the region of a processor, and the processor continues; let the predicate cancel the region of a block", "member", p.m.cfg.Name, "cause", err)
 	}
 	p.endDelivery()
 	whole = true

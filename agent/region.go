@@ -59,7 +59,7 @@ func declare(handlers map[string]Handler, name string, handle Handler) error {
 		return fmt.Errorf("agent: signal %q has a nil handler", name)
 	}
 	if handlers[name] != nil {
-		return fmt.Errorf("agent: signal %q has two handlers of one kind: keep one", name)
+		return fmt.Errorf("agent: signal %q has two handlers of the same kind: keep one", name)
 	}
 	handlers[name] = handle
 	return nil

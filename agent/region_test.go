@@ -268,11 +268,11 @@ func TestRegionRefuses(t *testing.T) {
 		work := func(context.Context, *agent.Region) error { return nil }
 		nested := func(ctx context.Context, _ *agent.Region) error { return m.Region(ctx, "search", work) }
 		for want, err := range map[string]error{
-			`region "search" is entered a second time`:          m.Region(t.Context(), "search", nested),
-			`region "a b": use letters`:                         m.Region(t.Context(), "a b", work),
-			`signal "x.y": use letters`:                         m.Region(t.Context(), "r", work, agent.OnActivate("x.y", none)),
-			`signal "x" has two handlers of one kind: keep one`: m.Region(t.Context(), "r", work, agent.OnActivate("x", none), agent.OnActivateNow("x", none)),
-			`region "r": agent: signal "x" has a nil handler`:   m.Region(t.Context(), "r", work, agent.OnCancel("x", nil)),
+			`region "search" is entered a second time`:               m.Region(t.Context(), "search", nested),
+			`region "a b": use letters`:                              m.Region(t.Context(), "a b", work),
+			`signal "x.y": use letters`:                              m.Region(t.Context(), "r", work, agent.OnActivate("x.y", none)),
+			`signal "x" has two handlers of the same kind: keep one`: m.Region(t.Context(), "r", work, agent.OnActivate("x", none), agent.OnActivateNow("x", none)),
+			`region "r": agent: signal "x" has a nil handler`:        m.Region(t.Context(), "r", work, agent.OnCancel("x", nil)),
 		} {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v, want %q in it", err, want)
@@ -311,7 +311,7 @@ func TestNilArguments(t *testing.T) {
 			err  error
 			want string
 		}{
-			{m.Region(noContext, "r", work), `agent: region "r": the context is nil: pass context.Background(), or one that bounds the call`},
+			{m.Region(noContext, "r", work), `agent: region "r": the context is nil: pass context.Background(), or a context with a deadline`},
 			{m.Region(t.Context(), "r", nil), `agent: region "r": the work is nil: pass the function to run inside`},
 			{m.Region(t.Context(), "r", work, nil), `agent: region "r": an option is nil: leave it out`},
 		} {

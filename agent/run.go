@@ -47,7 +47,7 @@ func (m *Member) flush(s *sender, multiplexer *agentcore.Multiplexer, all bool) 
 	}
 	m.mu.Unlock()
 	if lost > 0 {
-		m.log.Warn("states are lost before they are told, so they are unknown to the synchronizer; set one when something changes that a predicate reads, not in a loop", "member", m.cfg.Name, "states", lost)
+		m.log.Warn("states are lost before they are sent, so they are unknown to the synchronizer; set a state when a value changes that a predicate reads, not in a loop", "member", m.cfg.Name, "states", lost)
 	}
 	m.publish(s)
 	return wake, waits
@@ -207,12 +207,12 @@ func (m *Member) onWelcome(w *wire.Welcome) {
 		m.multiplexer.contact.accepted(w)
 	}
 	if unfit != nil {
-		m.log.Error("the synchronizer declares another state than the program sets, so none is told until one fits", "member", m.cfg.Name, "synchronizer", w.Synchronizer, "error", unfit)
+		m.log.Error("the synchronizer declares another state than the program sets, so no state is sent until the two agree", "member", m.cfg.Name, "synchronizer", w.Synchronizer, "error", unfit)
 	}
 	switch {
 	case w.Replaced && reception != agentcore.Ignored && !first:
 		if news.replaced {
-			m.log.Error("another process has joined under the name of this member, which goes on alone", "member", m.cfg.Name, "synchronizer", w.Synchronizer, "reason", w.Reason)
+			m.log.Error("another process has joined under the name of this member; this member continues without control", "member", m.cfg.Name, "synchronizer", w.Synchronizer, "reason", w.Reason)
 		}
 	case reception == agentcore.Ignored:
 		m.welcomeIgnored(m.cfg.Name, w, why)
@@ -269,7 +269,7 @@ type welcomeNews struct {
 func (m *Member) welcomedAgain(w *wire.Welcome, reception agentcore.Reception, news welcomeNews) {
 	if reception == agentcore.Accepted && m.compare(w) {
 		m.observeClock()
-		m.log.Info("the clock is measured against that of the synchronizer, which is another one now", "member", m.cfg.Name, "synchronizer", w.Synchronizer)
+		m.log.Info("the clock is measured against another synchronizer's clock now", "member", m.cfg.Name, "synchronizer", w.Synchronizer)
 	}
 	switch {
 	case reception == agentcore.Refused && !news.refused:

@@ -334,7 +334,7 @@ func TestNameTaken(t *testing.T) {
 	a := enter(t, url, "a")
 	b := enter(t, url, "b")
 	_, err := agent.Join(t.Context(), url, agent.Config{Group: "g", Name: "a"})
-	const want = `agent: join group "g" as "a": this process has a member of that name already, on this connection: close it first, or give this one another name`
+	const want = `agent: join group "g" as "a": member name already used in this process, on this connection: close it first, or give this one another name`
 	if !errors.Is(err, agent.ErrNameTaken) || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
@@ -388,7 +388,7 @@ func TestJoinWhileTheServerIsAway(t *testing.T) {
 	enter(t, s.URL(), "a")
 	s.Close()
 	_, err = agent.Join(t.Context(), s.URL(), agent.Config{Group: "g", Name: "b", JoinTimeout: 300 * time.Millisecond})
-	if want := "there is no connection to the server: that of the members which are here already is interrupted"; !errors.Is(err, agent.ErrNotConnected) || !strings.Contains(err.Error(), want) {
+	if want := "there is no connection to the server: the shared connection of the members in this process is interrupted"; !errors.Is(err, agent.ErrNotConnected) || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }

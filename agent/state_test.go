@@ -66,7 +66,7 @@ func TestSetRefuses(t *testing.T) {
 		{"a list of lists", struct {
 			Phase string
 			Load  [][]float64
-		}{}, "has type [][]float64, which no state field has: use bool, an integer, a float, string, time.Duration or a slice of one of them"},
+		}{}, "has type [][]float64, which no state field has: use bool, an integer, a float, string, time.Duration or a slice of these"},
 		{"another type", struct {
 			Phase string
 			Load  int

@@ -208,7 +208,7 @@ func TestStateGoesOn(t *testing.T) {
 			t.Errorf("%d states of another type are told", n-known)
 		}
 		for _, want := range []string{
-			`level=ERROR msg="the synchronizer declares another state than the program sets, so none is told until one fits" member=w synchronizer=s error="agent: field Load of agent_test.state: the configuration declares load: int, the program has float: make them the same"`,
+			`level=ERROR msg="the synchronizer declares another state than the program sets, so no state is sent until the two agree" member=w synchronizer=s error="agent: field Load of agent_test.state: the configuration declares load: int, the program has float: make them the same"`,
 			`level=ERROR msg="the synchronizer refuses this member; it tries again" member=w reason="field \"load\" is declared as int, the program's state has float"`,
 		} {
 			if strings.Count(log.String(), want) != 1 {
@@ -261,7 +261,7 @@ func TestLostStatesAreLogged(t *testing.T) {
 		}
 		lost := func() (n, lines int) {
 			for line := range strings.Lines(log.String()) {
-				if _, states, ok := strings.Cut(line, `level=WARN msg="states are lost before they are told, so they are unknown to the synchronizer; set one when something changes that a predicate reads, not in a loop" member=w states=`); ok {
+				if _, states, ok := strings.Cut(line, `level=WARN msg="states are lost before they are sent, so they are unknown to the synchronizer; set a state when a value changes that a predicate reads, not in a loop" member=w states=`); ok {
 					one, err := strconv.Atoi(strings.TrimSpace(states))
 					check(t, err)
 					n, lines = n+one, lines+1

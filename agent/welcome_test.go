@@ -17,8 +17,8 @@ func TestIgnoredWelcomesAreLogged(t *testing.T) {
 	bubbleJoin(t, agent.Config{Group: "g", Name: "w", Logger: logger}, func(t *testing.T, m *agent.Member, f *fake) {
 		first := f.answer(&f.hellos[0])
 		for why, change := range map[string]func(w *wire.Welcome){
-			`level=DEBUG msg="a welcome was ignored" class=welcome member=w synchronizer=s term=1 reason="it is known already"`:                                                                                              func(*wire.Welcome) {},
-			`level=DEBUG msg="a welcome was ignored" class=welcome member=w synchronizer=s term=1 reason="it answers an earlier hello"`:                                                                                      func(w *wire.Welcome) { w.Incarnation-- },
+			`level=DEBUG msg="a welcome was ignored" class=welcome member=w synchronizer=s term=1 reason="the welcome is known already"`:                                                                                     func(*wire.Welcome) {},
+			`level=DEBUG msg="a welcome was ignored" class=welcome member=w synchronizer=s term=1 reason="the welcome answers an earlier hello"`:                                                                             func(w *wire.Welcome) { w.Incarnation-- },
 			`level=WARN msg="a welcome was ignored" class=welcome member=w synchronizer=s term=0 reason="its term is over"`:                                                                                                  func(w *wire.Welcome) { w.Term = 0 },
 			`level=WARN msg="a welcome was ignored" class=welcome member=w synchronizer=other term=1 reason="the group is controlled by \"s\", and \"other\" claims it too: stop one of the two, or give one another group"`: func(w *wire.Welcome) { w.Synchronizer = "other" },
 		} {

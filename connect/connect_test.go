@@ -210,7 +210,7 @@ func TestFaults(t *testing.T) {
 		{connect.Settings{TokenFile: dir + "/none"}, "the token file " + dir + "/none of --token-file: the file cannot be read: open " + dir + "/none: no such file or directory"},
 		{connect.Settings{Creds: junk}, "the credentials file " + junk + " of --creds: the file lacks the JWT or the seed of a user: give a file that `pegasus keys add` or `nsc generate creds` has written"},
 		{connect.Settings{Nkey: junk}, "the nkey file " + junk + " of --nkey: the file has no seed of a user: its line begins with SU"},
-		{connect.Settings{CA: junk}, "the authority " + junk + " of --tlsca: the file has no certificate in PEM: give that of the authority"},
+		{connect.Settings{CA: junk}, "the authority " + junk + " of --tlsca: the file has no certificate in PEM: give the certificate of the authority"},
 		{connect.Settings{Cert: junk, Key: junk}, "the client certificate " + junk + " of --tlscert with the key " + junk + ": tls: failed to find any PEM data in certificate input"},
 		{connect.Settings{Context: file("a.json", `{"nsc": "nsc://s3cret"}`)}, "context " + dir + `/a.json of --context: the key "nsc" is not supported: take it out, and give a credentials file or a certificate instead`},
 		{connect.Settings{Context: file("b.json", `{"pasword": "s3cret"}`)}, "context " + dir + `/b.json of --context: the key "pasword" is unknown: take it out, or give the credentials in another way`},

@@ -30,7 +30,7 @@ func (s *Server) Options() ([]nats.Option, error) {
 	if s.ca.text != "" {
 		text, err := readFile(s.ca.text)
 		if err == nil && !x509.NewCertPool().AppendCertsFromPEM(text) {
-			err = errors.New("the file has no certificate in PEM: give that of the authority")
+			err = errors.New("the file has no certificate in PEM: give the certificate of the authority")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("connect: the authority %s of %s: %w", s.ca.text, s.ca.from, err)

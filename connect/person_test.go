@@ -74,7 +74,7 @@ func TestPersonAndInbox(t *testing.T) {
 	}
 	bad := file("b.json", `{"inbox_prefix": "_REPLY"}`)
 	_, err = connect.Settings{Context: bad}.Resolve(connect.Settings{})
-	want := "connect: context " + bad + ` of --context: inbox_prefix is "_REPLY", and synchronizers answer no other subjects than those below _INBOX: give one that begins with _INBOX.`
+	want := "connect: context " + bad + ` of --context: inbox_prefix is "_REPLY", and synchronizers answer only subjects below _INBOX: give a prefix that begins with _INBOX.`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}

@@ -187,7 +187,7 @@ func (s Settings) resolve(environment Settings) (server Server, err error) {
 		}
 		server.inboxPrefix = places[2]["inbox_prefix"]
 		if p := server.inboxPrefix; p.text != "" && !strings.HasPrefix(p.text+".", nats.InboxPrefix) {
-			return server, fmt.Errorf("%s: inbox_prefix is %q, and synchronizers answer no other subjects than those below _INBOX: give one that begins with %s", p.from, p.text, nats.InboxPrefix)
+			return server, fmt.Errorf("%s: inbox_prefix is %q, and synchronizers answer only subjects below _INBOX: give a prefix that begins with %s", p.from, p.text, nats.InboxPrefix)
 		}
 	}
 	for _, l := range places {

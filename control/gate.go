@@ -541,7 +541,7 @@ func (g *Gate) judge(now clocksync.Instant, s *Signal, f *fence) (Fate, string) 
 	}
 	if head := (fence{term: g.head.Term, epoch: g.head.Epoch}); f.passed(&s.Decision) ||
 		g.head.Synchronizer == s.Decision.Synchronizer && head.passed(&s.Decision) {
-		return OldEpoch, "a newer epoch of " + s.Decision.Synchronizer + " is in force"
+		return OldEpoch, "a newer epoch of " + s.Decision.Synchronizer + " has begun"
 	}
 	e := g.find(s.Region)
 	switch {
@@ -618,7 +618,7 @@ func (g *Gate) Next(now clocksync.Instant, number uint64, at Delivery) *Signal {
 func (g *Gate) Finish(s *Signal, fate Fate, detail string) {
 	r := g.recall(s)
 	if r == nil || r.signal != s || !fate.Final() {
-		panic(fmt.Sprintf("control: Finish(%v %q, %v): the signal is not one that waits", s.Decision, s.Name, fate))
+		panic(fmt.Sprintf("control: Finish(%v %q, %v): the signal does not wait", s.Decision, s.Name, fate))
 	}
 	if e := g.entry(s.Entry); e != nil && s.Kind == Activate {
 		e.begun--
@@ -675,7 +675,7 @@ func (g *Gate) expire(now clocksync.Instant, e *entry) {
 			if now < h.until {
 				return false
 			}
-			g.settle(g.recall(h.signal), Expired, "it waited for longer than "+h.signal.TTL.String())
+			g.settle(g.recall(h.signal), Expired, "the signal waited for longer than "+h.signal.TTL.String())
 			return true
 		})
 	}

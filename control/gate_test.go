@@ -166,7 +166,7 @@ func outcome(o control.Outcome) string {
 func TestGateFinishRefusesWhatDoesNotWait(t *testing.T) {
 	g := control.NewGate()
 	defer func() {
-		if r := recover(); r == nil || !strings.Contains(fmt.Sprint(r), "not one that waits") {
+		if r := recover(); r == nil || !strings.Contains(fmt.Sprint(r), "the signal does not wait") {
 			t.Fatalf("Finish of an unknown signal: %v", r)
 		}
 	}()

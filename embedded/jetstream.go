@@ -26,11 +26,11 @@ func openStore(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); errors.Is(err, syscall.ENOTDIR) {
 		return nil, fmt.Errorf("embedded: JetStream directory %s: there is a file where a directory has to be: give another directory, or move the file: %w", dir, err)
 	} else if err != nil {
-		return nil, fmt.Errorf("embedded: JetStream directory %s cannot be created: give one that this user may write to: %w", dir, err)
+		return nil, fmt.Errorf("embedded: JetStream directory %s cannot be created: give a directory that this user may write to: %w", dir, err)
 	}
 	f, err := os.OpenFile(filepath.Join(dir, "pegasus.lock"), os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // The caller names it.
 	if err != nil {
-		return nil, fmt.Errorf("embedded: JetStream directory %s cannot be written to: give one that this user may write to: %w", dir, err)
+		return nil, fmt.Errorf("embedded: JetStream directory %s cannot be written to: give a directory that this user may write to: %w", dir, err)
 	}
 	if err := lock(f); err != nil {
 		return nil, errors.Join(fmt.Errorf("embedded: JetStream directory %s: %w", dir, err), f.Close())
@@ -64,7 +64,7 @@ func checkRoom(dir string, ns *server.Server) error {
 
 func room(dir string, most int64, used uint64) error {
 	if left := most - int64(used); left < leastRoom { //nolint:gosec // Bytes of a disk.
-		return fmt.Errorf("embedded: JetStream directory %s has no room: the server may write %d bytes there, three quarters of what is free, and needs %d: free some, or give a directory on another disk",
+		return fmt.Errorf("embedded: JetStream directory %s has no room: the server may write %d bytes there, three quarters of the free space, and needs %d: free some, or give a directory on another disk",
 			dir, max(left, 0), leastRoom)
 	}
 	return nil

@@ -10,8 +10,8 @@ func TestRoom(t *testing.T) {
 	}{
 		{leastRoom, 0, ""},
 		{leastRoom + 100, 100, ""},
-		{1000, 0, "embedded: JetStream directory d has no room: the server may write 1000 bytes there, three quarters of what is free, and needs 16777216: free some, or give a directory on another disk"},
-		{leastRoom, leastRoom + 1, "embedded: JetStream directory d has no room: the server may write 0 bytes there, three quarters of what is free, and needs 16777216: free some, or give a directory on another disk"},
+		{1000, 0, "embedded: JetStream directory d has no room: the server may write 1000 bytes there, three quarters of the free space, and needs 16777216: free some, or give a directory on another disk"},
+		{leastRoom, leastRoom + 1, "embedded: JetStream directory d has no room: the server may write 0 bytes there, three quarters of the free space, and needs 16777216: free some, or give a directory on another disk"},
 	} {
 		got := ""
 		if err := room("d", c.most, c.used); err != nil {

@@ -36,7 +36,7 @@ func TestJetStreamSmallDisk(t *testing.T) {
 	if err == nil {
 		s.Close()
 	}
-	want := "embedded: JetStream directory " + dir + " has no room: the server may write 6291456 bytes there, three quarters of what is free, and needs 16777216: free some, or give a directory on another disk"
+	want := "embedded: JetStream directory " + dir + " has no room: the server may write 6291456 bytes there, three quarters of the free space, and needs 16777216: free some, or give a directory on another disk"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}

@@ -142,7 +142,7 @@ func TestJetStreamDirectoryWithoutPermission(t *testing.T) {
 	if err == nil {
 		s.Close()
 	}
-	if want := "embedded: JetStream directory " + dir + " cannot be created: give one that this user may write to: "; err == nil || !strings.HasPrefix(err.Error(), want) {
+	if want := "embedded: JetStream directory " + dir + " cannot be created: give a directory that this user may write to: "; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
 	dir = "/proc/self/task" // It exists, and nobody can write there.
@@ -150,7 +150,7 @@ func TestJetStreamDirectoryWithoutPermission(t *testing.T) {
 	if err == nil {
 		s.Close()
 	}
-	if want := "embedded: JetStream directory " + dir + " cannot be written to: give one that this user may write to: "; err == nil || !strings.HasPrefix(err.Error(), want) {
+	if want := "embedded: JetStream directory " + dir + " cannot be written to: give a directory that this user may write to: "; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
 }

@@ -111,7 +111,7 @@ func explainListen(err error) error {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("the port is in use by another program; stop it, choose another port, or 0 for a free one: %w", err)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return fmt.Errorf("this machine does not have that address: %w", err)
+		return fmt.Errorf("address not on this machine: give an address of this machine: %w", err)
 	case errors.Is(err, syscall.EACCES):
 		return fmt.Errorf("not permitted; choose a port above 1023: %w", err)
 	}

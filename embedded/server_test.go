@@ -114,7 +114,7 @@ func TestListenErrors(t *testing.T) {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
 	_, err = embedded.Start(embedded.Options{Host: "192.0.2.1", Token: "t"}) // An address for documentation.
-	if err == nil || !strings.HasPrefix(err.Error(), "embedded: cannot listen on 192.0.2.1:0: this machine does not have that address: ") {
+	if err == nil || !strings.HasPrefix(err.Error(), "embedded: cannot listen on 192.0.2.1:0: address not on this machine: give an address of this machine: ") {
 		t.Error(err)
 	}
 }

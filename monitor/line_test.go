@@ -46,9 +46,9 @@ var lines = []struct {
 		`"decision":"g/2/17","detail":"no","event":"signal","fate":"refused","group":"h","kind":"cancel","predicate":"p","region":"r","signal":"s"`,
 	},
 	{ // Of a cancellation for want of control, as a member tells it.
-		monitor.Fate{Signal: &control.Signal{Decision: control.Decision{Synchronizer: "g", Term: 3}, Name: "control-loss", Predicate: "control-loss", Kind: control.Cancel, Target: "w1", Region: "r"}, Fate: control.Applied, Detail: "it was without control for 3s"},
-		"signal control-loss (cancel region r, no control) to w1: applied (it was without control for 3s)",
-		`"decision":"no control","detail":"it was without control for 3s","event":"signal","fate":"applied","kind":"cancel","predicate":"control-loss","region":"r","signal":"control-loss"`,
+		monitor.Fate{Signal: &control.Signal{Decision: control.Decision{Synchronizer: "g", Term: 3}, Name: "control-loss", Predicate: "control-loss", Kind: control.Cancel, Target: "w1", Region: "r"}, Fate: control.Applied, Detail: "the region was without control for 3s"},
+		"signal control-loss (cancel region r, no control) to w1: applied (the region was without control for 3s)",
+		`"decision":"no control","detail":"the region was without control for 3s","event":"signal","fate":"applied","kind":"cancel","predicate":"control-loss","region":"r","signal":"control-loss"`,
 	},
 	{
 		monitor.Clock{Name: "w1", Quality: clocksync.Quality{Status: clocksync.Unknown}},

@@ -305,7 +305,7 @@ func TestThreadsMisfit(t *testing.T) {
 	t.Run("names", func(t *testing.T) {
 		_, err := agent.JoinNode(t.Context(), "nats://127.0.0.1:1", agent.NodeConfig{Group: "g", Name: "n"},
 			threads(strings.Repeat("a", 64)), threads(strings.Repeat("b", 64)), threads(strings.Repeat("c", 64)), threads(strings.Repeat("d", 64)), threads("e"))
-		want := `agent: node "n": 5 blocks with threads, with 257 bytes of names: at most 64, with 256 bytes together, are told`
+		want := `agent: node "n": 5 blocks with threads, with 257 bytes of names: at most 64 blocks, with 256 bytes of names together, can be reported`
 		if err == nil || err.Error() != want {
 			t.Errorf("%v; want %s", err, want)
 		}

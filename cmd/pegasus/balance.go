@@ -91,7 +91,7 @@ func newBalanceSim() *cobra.Command {
 	flags.StringVar(&f.Plans.View, "view", d.Plans.View, "plan on a `VIEW` that is consistent, or the latest report of each node")
 	flags.StringVar(&f.Balance.Waiting, "waiting", d.Balance.Waiting, "how loads that wait are counted: by `WORD` weight, or by count as the paper prints it")
 	flags.StringSliceVar(&f.strategies, "strategy", []string{d.Balance.Strategy}, "`NAMES` of "+strings.Join(balance.Names, ", "))
-	flags.Float64SliceVar(&f.alpha, "alpha", []float64{d.Balance.Alpha}, "`NUMBERS` above 1: what is an imbalance")
+	flags.Float64SliceVar(&f.alpha, "alpha", []float64{d.Balance.Alpha}, "`NUMBERS` above 1: the thresholds of imbalance")
 	flags.Float64SliceVar(&f.beta, "beta", []float64{d.Balance.Beta}, "`NUMBERS` from 0 to 1: attraction in the choice of the load")
 	flags.Float64SliceVar(&f.gamma, "gamma", []float64{d.Balance.Gamma}, "`NUMBERS` from 0 to 1: attraction in the choice of the target")
 	flags.Uint64Var(&f.Seed, "seed", d.Seed, "the first seed, `N`")
@@ -174,7 +174,7 @@ func (f *simFlags) check() error {
 		return errors.New("--svg and --explain are for one run: leave them out, or run one combination and one seed")
 	}
 	if f.record != "" && (f.trace != "" || f.seeds > 1) {
-		return errors.New("--record writes what was drawn for one seed: leave --trace and --seeds out")
+		return errors.New("--record writes the random choices of one seed: leave --trace and --seeds out")
 	}
 	s := f.Scenario
 	for _, s.Balance = range rows {

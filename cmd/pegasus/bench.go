@@ -20,11 +20,11 @@ import (
 
 const benchHelp = `bench measures what the framework adds to bare NATS on this machine: legs of both
 take turns in one run, in three processes of this program and a NATS server that it
-starts. A ratio is the median of those of the rounds, with their least and greatest.
-Beside it stands the processor time of each state, message or round trip, of all
-processes together. It takes about half a minute, at most 45 s unless --rounds or
---leg ask for more. Only the ratios can be compared between machines, and neither
-means much while something else keeps this one busy.
+starts. A ratio is the median over the rounds, with the least and the greatest round.
+Beside it stands the processor time of each state, message or round trip, summed over
+all processes. The command takes about half a minute, at most 45 s unless --rounds or
+--leg ask for more. Only the ratios can be compared between machines. No figure
+means much while something else keeps this machine busy.
 
 reports_ratio                 states a second of 10 members, judged, one in a message
                               and each over its own connection, over bare messages of
@@ -40,14 +40,15 @@ probe_p50_ratio, probe_apart  the same with a second member that says nothing, i
 thread_signal_us              from a thread's state to the handler in another thread
 check_ns, atomic_load_ns      a check of a region with nothing to do; what it may cost
 stamp_ns                      a stamp of the clock
-allocs_per_report             allocations on the way of one report, NATS left out`
+allocs_per_report             allocations for one report, without NATS`
 
-const loadHelp = `load has members in other processes tell states at a rate, and a synchronizer in
-this one judge predicates on every global state of them. It prints what was taken
-in, how old verdicts were when they were told, what was given up, and how much
-memory that took; with --overload also what became of too many reports, and how
-soon all was right again after them. Without --nats it starts a server of its
-own; on another one it uses a tenant of its own.`
+const loadHelp = `load starts members in other processes, which report states at a given rate, and a
+synchronizer in this process, which judges predicates on every global state. It
+prints how many reports were accepted, the age of verdicts when they were printed,
+how many states were dropped, and the memory used. With --overload it also prints
+how many reports of an overload were dropped, and how long the recovery took.
+Without --nats it starts a server of its own; on another server it uses a tenant of
+its own.`
 
 const peersHelp = `peers compares Pegasus with controllers that people write by hand, on one job. Ten
 worker processes alternate between busy (20 ms) and idle (100 ms). When all of them
@@ -109,8 +110,8 @@ func newBenchLoad() *cobra.Command {
 		Args:    noArguments,
 	}
 	flags := cmd.Flags()
-	at.add(cmd, "use the NATS server at `URL` (default that of --context, or one of its own)", "`NAME` to show to the server (default NATS_USER)")
-	flags.IntVar(&o.Members, "members", 100, "how many members there are, `N`; those of one process share a connection")
+	at.add(cmd, "use the NATS server at `URL` (default: the server of --context, or a server of its own)", "`NAME` to show to the server (default NATS_USER)")
+	flags.IntVar(&o.Members, "members", 100, "run `N` members; the members of one process share a connection")
 	flags.IntVar(&o.Processes, "processes", 1, "in how many processes the members are, `N`")
 	flags.IntVar(&o.Rate, "rate", 10_000, "how many reports all of them tell in a second, `N`")
 	flags.DurationVar(&o.Time, "time", 10*time.Second, "measure for `DURATION`, after a second that does not count")
@@ -188,7 +189,7 @@ func runBench[R any](cmd *cobra.Command, this *bench.Program, text func(R) strin
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		program, err := os.Executable()
 		if err != nil {
-			return fail(fmt.Errorf("this program cannot be found to start it again: %w", err))
+			return fail(fmt.Errorf("the executable of this program cannot be found to start more processes: %w", err))
 		}
 		*this = bench.Program{Command: []string{program, "bench", "worker"}, Pegasus: version.Own().Build(), Machine: bench.ThisMachine()}
 		r, err := measure(cmd.Context())

@@ -13,10 +13,10 @@ import (
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
-const checkHelp = `check reads configuration files as run does and tells every fault of each on
-stderr, with line, column and a caret. For a good file it prints one line. What
-can be run and is likely a mistake is told as a warning, and what is better
-written in another way is noted.
+const checkHelp = `check reads configuration files as run does and prints every fault of each on
+stderr, with line, column and a caret. For a good file it prints one line. A
+warning names a likely mistake in a file that can be run. A note names a part
+that is better written in another way.
 
 Exit codes: 0 all files are good, 1 a file is refused or cannot be read,
 2 wrong usage, 3 there are only warnings, with --strict.`

@@ -15,13 +15,13 @@ import (
 	"github.com/gopegasus/pegasus/clocksync/source/ntp"
 )
 
-const clockHelp = `clock tells how well the time is known on this host: the bound, what it is made
-of, and each server with its interval drawn on one scale. It sets no clock.
+const clockHelp = `clock prints how well the time is known on this host: the bound, its parts, and
+each server with its interval drawn on one scale. It sets no clock.
 
-Without a flag that names a source it asks this machine only, never the network:
-ClockBound, chronyd and the kernel, in this order, and takes the first that has
-a bound, since all three speak of one wall clock. It says which others it tried.
-Sources that are named are asked together; 2f+1 servers outlast f that lie.
+Without a flag that names a source it asks this machine only, never the network. It
+tries ClockBound, chronyd and the kernel, in this order, and uses the first that has
+a bound, since all three report the same wall clock. It prints which others it tried.
+Named sources are asked together; with 2f+1 servers, f of them may be wrong.
 
 Exit codes: 0 there is a bound, or --watch was ended, 1 no bound can be claimed,
 2 wrong usage.`
@@ -86,10 +86,10 @@ func newClock(open opener) *cobra.Command {
 	flags.DurationVar(&f.bound, "bound", 0, "assume that the wall clock is never off by more than `DURATION`")
 	flags.BoolVar(&f.smeared, "smeared", false, "the servers smear leap seconds, all of them")
 	flags.IntVar(&f.faults, "faults", 0, "how many of the servers may be wrong, `N` (default the most that their number allows)")
-	flags.Float64Var(&f.drift, "drift", 0, "this clock may run fast or slow by `PPM` (default 50, in a virtual machine 200)")
+	flags.Float64Var(&f.drift, "drift", 0, "the clock of this host may run fast or slow by `PPM` (default 50, in a virtual machine 200)")
 	flags.DurationVar(&f.limit, "limit", 0, "a bound above `DURATION` is degraded, and no bound to claim")
 	flags.DurationVar(&f.timeout, "timeout", 3*time.Second, "wait `DURATION` at most for a bound")
-	flags.BoolVar(&f.watch, "watch", false, "go on, and tell each second what is known")
+	flags.BoolVar(&f.watch, "watch", false, "continue, and print the bound each second")
 	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object a line")
 	return cmd
 }
@@ -98,7 +98,7 @@ func newClock(open opener) *cobra.Command {
 func (f *clockFlags) check(changed func(string) bool) error {
 	switch {
 	case f.watch && f.hasWait:
-		return errors.New("--timeout is how long to wait for a bound, and --watch goes on: leave one out")
+		return errors.New("--timeout limits the wait for a bound, and --watch waits without limit: leave one out")
 	case f.timeout <= 0:
 		return fmt.Errorf("--timeout %v: it must be above 0", f.timeout)
 	case f.limit < 0:
@@ -125,7 +125,7 @@ func (f *clockFlags) check(changed func(string) bool) error {
 	// has, and chronyd the error of a hardware clock that ClockBound has, so what both
 	// allow may not hold the truth.
 	if len(named) > 1 {
-		return fmt.Errorf("--%s and --%s speak of one wall clock, and both would narrow the bound by what the one leaves out: name one of them", named[0], named[1])
+		return fmt.Errorf("--%s and --%s read the same wall clock, so together they would claim too narrow a bound: name one of them", named[0], named[1])
 	}
 	if f.chrony != "" && f.chrony != "local" {
 		return checkChrony(f.chrony)

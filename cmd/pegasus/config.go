@@ -26,8 +26,8 @@ func newConfig() *cobra.Command {
 	cmd.AddCommand(&cobra.Command{
 		Use:   "show CONFIG",
 		Short: "Print a configuration with its defaults filled in",
-		Long: `show prints a configuration with the defaults of what the file leaves out, as
-YAML that check accepts and that comes to the same. Comments are left out.`,
+		Long: `show prints a configuration with the defaults of all keys that the file leaves out,
+as YAML that check accepts and that means the same. Comments are left out.`,
 		Example:           "  pegasus config show pegasus.yaml",
 		Args:              oneConfig("config show"),
 		ValidArgsFunction: configFiles(),

@@ -51,7 +51,7 @@ func told(stderr io.Writer, why error) error {
 var errWarned = fail(errors.New("the warnings stand above"))
 
 // errUntried ends a command that has told what it did not try.
-var errUntried = fail(errors.New("what was not tried stands above"))
+var errUntried = fail(errors.New("some predicates were not tried; the lines above name them"))
 
 // report says on stderr why a command ended and returns its exit code.
 func report(stderr io.Writer, cmd *cobra.Command, err error) int {

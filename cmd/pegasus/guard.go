@@ -82,11 +82,11 @@ func readKey(file string) (string, error) {
 	key = strings.TrimSuffix(key, "\r")
 	for _, b := range []byte(key) {
 		if b <= ' ' || b >= 0x7f {
-			return "", fmt.Errorf("--http-key-file %s: the key has a character that no header takes: write one such as that of openssl rand -hex 32", file)
+			return "", fmt.Errorf("--http-key-file %s: the key has a character that an HTTP header cannot have: write the output of openssl rand -hex 32", file)
 		}
 	}
 	if len(key) < leastKey {
-		return "", fmt.Errorf("--http-key-file %s: the key in its first line has %d bytes, and needs at least %d: write one such as that of openssl rand -hex 32", file, len(key), leastKey)
+		return "", fmt.Errorf("--http-key-file %s: the key in its first line has %d bytes, and needs at least %d: write the output of openssl rand -hex 32", file, len(key), leastKey)
 	}
 	return key, nil
 }

@@ -154,9 +154,9 @@ func TestPageFlags(t *testing.T) {
 		"--http-key-file " + short:                          "--http-key-file and --http-host are for the pages of --http: give --http 127.0.0.1:9464, or leave them out",
 		"--http 127.0.0.1:0 --http-host a.example:1":        `--http-host "a.example:1": give a host name without a port, such as metrics.example`,
 		"--http 127.0.0.1:0 --http-host *":                  `--http-host "*": give a host name without a port, such as metrics.example`,
-		"--http 0.0.0.0:0 --http-key-file " + short:         "--http-key-file " + short + ": the key in its first line has 3 bytes, and needs at least 16: write one such as that of openssl rand -hex 32",
-		"--http 0.0.0.0:0 --http-key-file " + empty:         "--http-key-file " + empty + ": the key in its first line has 0 bytes, and needs at least 16: write one such as that of openssl rand -hex 32",
-		"--http 0.0.0.0:0 --http-key-file " + spaced:        "--http-key-file " + spaced + ": the key has a character that no header takes: write one such as that of openssl rand -hex 32",
+		"--http 0.0.0.0:0 --http-key-file " + short:         "--http-key-file " + short + ": the key in its first line has 3 bytes, and needs at least 16: write the output of openssl rand -hex 32",
+		"--http 0.0.0.0:0 --http-key-file " + empty:         "--http-key-file " + empty + ": the key in its first line has 0 bytes, and needs at least 16: write the output of openssl rand -hex 32",
+		"--http 0.0.0.0:0 --http-key-file " + spaced:        "--http-key-file " + spaced + ": the key has a character that an HTTP header cannot have: write the output of openssl rand -hex 32",
 		"--http 0.0.0.0:0 --http-key-file " + dir + "/none": "--http-key-file: open " + dir + "/none: ",
 	} {
 		code, stdout, stderr := execute(t, append([]string{"run", goodConfig}, strings.Fields(args)...)...)

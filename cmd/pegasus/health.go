@@ -16,9 +16,9 @@ const operatorAddress = "127.0.0.1:9464"
 // maxHealthBytes bounds the answer that is read.
 const maxHealthBytes = 1 << 20
 
-const healthHelp = `health asks a run that was started with --http how it is, and prints what each
-part says: [+] before a part that is ready, [-] before one that is not. It is
-meant for probes that run a command, such as those of containers.
+const healthHelp = `health asks a run that was started with --http whether it is healthy, and prints
+the answer of each part: [+] before a part that is ready, [-] before a part that is
+not. It is meant for probes that run a command, such as probes of containers.
 
 Without --live it asks whether the run is ready: every synchronizer can reach
 its server, has the members it needs, an epoch, a verdict of each predicate, and

@@ -51,7 +51,7 @@ func (j *journals) takeUp(opt *synchronizer.Options) error {
 	opt.Resume, opt.JournalLimit = f, j.limit
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is no regular file: give the journal of a run")
+		err = errors.New("not a regular file: give the journal of a run")
 	}
 	if err == nil {
 		err = lock(f)

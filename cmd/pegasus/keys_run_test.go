@@ -105,8 +105,8 @@ func TestKeysTwoHosts(t *testing.T) {
 		t.Errorf("status: exit %d, %s%s", code, stdout, stderr)
 	}
 	for want, args := range map[string][]string{
-		"pegasus: user vic may not set parameters of gsync: it needs the role operator\n":           {"set", "limit=5"},
-		"pegasus: user vic may not reload the configuration of gsync: it needs the role operator\n": {"reload"},
+		"pegasus: user vic may not set parameters of gsync: the credential needs the role operator\n":           {"set", "limit=5"},
+		"pegasus: user vic may not reload the configuration of gsync: the credential needs the role operator\n": {"reload"},
 	} {
 		if code, _, stderr := as("vic", args...); code != exitFailure || stderr != want {
 			t.Errorf("%v: exit %d, %swant %s", args, code, stderr, want)
@@ -126,7 +126,7 @@ func TestKeysTwoHosts(t *testing.T) {
 	if code, stdout, stderr := execute(t, "status"); code != exitOK || !strings.Contains(stdout, "w1") { // Of the local run.
 		t.Errorf("status by the environment: exit %d, %s%s", code, stdout, stderr)
 	}
-	want := "pegasus: user w1 may not ask which synchronizers run in tenant \"default\": it needs the role viewer\n"
+	want := "pegasus: user w1 may not ask which synchronizers run in tenant \"default\": the credential needs the role viewer\n"
 	if code, _, stderr := as("w1", "status"); code != exitFailure || stderr != want {
 		t.Errorf("status of a member: exit %d, %swant %s", code, stderr, want)
 	}
@@ -187,7 +187,7 @@ func TestKeysReload(t *testing.T) {
 	}
 	writeFile(t, dir, "server.conf", "operator: x")
 	hangup(t)
-	run.line("the old keys stay in force: keys: file " + conf + ": it lacks an operator, a system account or an account: write it again with pegasus keys")
+	run.line("the old keys remain valid: keys: file " + conf + ": it lacks an operator, a system account or an account: write it again with pegasus keys")
 	run.line("gsync: reloaded " + file)
 	writeFile(t, dir, "server.conf", string(text))
 	must(t, "keys revoke "+dir+" w2")
@@ -233,7 +233,7 @@ func TestKeysOfARunRefused(t *testing.T) {
 			t.Errorf("%s: exit %d, %s%s\nwant exit %d, %s", args, code, stdout, stderr, want.code, want.text)
 		}
 	}
-	text := "--keys " + many + " has the users of one group, and 2 synchronizers are to run: choose one with --name"
+	text := "--keys " + many + " has the users of a single group, and 2 synchronizers are to run: choose one with --name"
 	if code, _, stderr := execute(t, "run", levelsConfig, "--keys", many); code != exitFailure || stderr != "pegasus: "+text+"\n" {
 		t.Errorf("exit %d, %swant %s", code, stderr, text)
 	}

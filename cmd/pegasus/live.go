@@ -24,11 +24,11 @@ import (
 )
 
 // liveHelp is what the commands have in common that ask a running synchronizer.
-const liveHelp = `Without --nats, NATS_URL and --context it asks the last run of this user on this
-machine that goes on, as pegasus run notes it; for others, such as the examples, give
---nats URL and --tenant NAME. docs/connecting.md tells how to give credentials. All
-synchronizers of the tenant are asked, or the one of --synchronizer. Thread-level
-synchronizers run inside their members and cannot be asked.`
+const liveHelp = `Without --nats, NATS_URL and --context the command asks the newest run of this user on
+this machine that still runs, as pegasus run notes it. For other runs, such as the
+examples, give --nats URL and --tenant NAME. docs/connecting.md tells how to give
+credentials. The command asks all synchronizers of the tenant, or only --synchronizer.
+Thread-level synchronizers run inside their members and cannot be asked.`
 
 // liveFlags say whom to ask.
 type liveFlags struct {
@@ -41,7 +41,7 @@ type liveFlags struct {
 func (f *liveFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	f.connection.add(cmd, "`URL` of the NATS server of the run (default NATS_URL, or the last local run)", "`NAME` to show to the server (default NATS_USER)")
-	flags.StringVar(&f.tenant, "tenant", "", "`NAME` of the run's tenant (default that of the local run, or default)")
+	flags.StringVar(&f.tenant, "tenant", "", "`NAME` of the run's tenant (default: the tenant of the local run, or default)")
 	flags.StringVar(&f.synchronizer, "synchronizer", "", "ask this `SYNCHRONIZER` alone (default all)")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object a line")
 }

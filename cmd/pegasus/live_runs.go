@@ -81,7 +81,7 @@ func lastRun() (r *localRun, notes []string, err error) {
 		}
 	}
 	if len(runs) == 0 {
-		return nil, notes, fmt.Errorf("no local run goes on, none is noted in %s: start one with `pegasus run`, or say where to ask with --nats URL", dir)
+		return nil, notes, fmt.Errorf("no local run found, none is noted in %s: start one with `pegasus run`, or give the server with --nats URL", dir)
 	}
 	return slices.MaxFunc(runs, func(a, b *localRun) int { return a.Started.Compare(b.Started) }), notes, nil
 }
@@ -96,7 +96,7 @@ func readRun(file string) (*localRun, error) {
 		return nil, err
 	}
 	if r.URL == "" || r.PID <= 0 {
-		return nil, errors.New("it lacks url or pid")
+		return nil, errors.New("key url or pid is missing")
 	}
 	return r, nil
 }

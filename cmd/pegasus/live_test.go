@@ -261,7 +261,7 @@ func TestWatchLines(t *testing.T) {
 	w.line(`gsync: synchronizer "gsync" has gone`)
 	again := launch(t, "run", goodConfig, "--nats", srv.URL())
 	again.line("agent.Join(ctx")
-	w.line("gsync: it is there")
+	w.line("gsync: the synchronizer is online")
 	again.stop()
 	w.stop()
 }

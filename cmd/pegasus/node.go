@@ -25,7 +25,7 @@ command of a block is split at blanks; it gets
   - its input as JSON on stdin,
   - file descriptor 3 for states: a JSON object a line, with declared fields,
   - stdout for its result: one JSON value of at most 1 MiB, or nothing,
-  - stderr, the end of which is told when it fails.
+  - stderr, whose end is printed when the block fails.
 
 Exit code 0 is done, every other one a failure. A block that is cancelled gets
 SIGTERM, and SIGKILL after --grace; what it leaves in its process group is killed.
@@ -33,18 +33,18 @@ A predicate can cancel it, too, but not activate it: such a signal is refused.
 An executable cannot be a block that the program gives threads; that needs a node in
 Go with agent.ThreadBlock.
 
-The node waits for the program's synchronizer, and goes on to the next program
-when that has ended. SIGINT (Ctrl-C) or SIGTERM ends it: its blocks are cancelled,
-and lost to their program.
+The node waits for the program's synchronizer. When the program has ended, the node
+waits for the next program. SIGINT (Ctrl-C) or SIGTERM ends the node: its blocks are
+cancelled, and lost to their program.
 
 On Linux the processes of several processors that together offer all cores are kept
 to the cores of their processor each; --unbound lets them run on all. --pin does so
 with fewer cores, too, and with the threads of the node that serve the processors.
 
-With --observe it measures the power of the machine, and the share of it that is
-there for its blocks and the node: docs/observation.md. Fields of the blocks' state
-of these names that are floats are filled with them, and a state begins when one has
-moved; what is not known has its default, or is unknown.
+With --observe the node measures the power of the machine, and the share of it that
+its blocks and the node can use: docs/observation.md. It fills float fields of these
+names in the blocks' state, and begins a new state when a value has moved. A value
+that cannot be measured has its default, or is unknown.
 
 Exit codes: 0 ended by a signal, 1 failure, 2 wrong usage.`
 
@@ -82,7 +82,7 @@ func newNode() *cobra.Command {
 	flags.StringVar(&f.cfg.Tenant, "tenant", "default", "`NAME` that keeps runs on one server apart")
 	flags.IntVar(&f.cfg.Processors, "processors", 1, "`N` blocks run here at once")
 	flags.StringSliceVar(&f.cfg.Labels, "label", nil, "`LABEL` by which programs place blocks")
-	flags.IntVar(&f.cfg.Cores, "cores", 0, "`N` cores that each processor offers (default those of the machine, divided)")
+	flags.IntVar(&f.cfg.Cores, "cores", 0, "`N` cores that each processor offers (default: the cores of the machine, divided)")
 	flags.BoolVar(&f.cfg.Pin, "pin", false, "keep each processor on cores of its own (Linux)")
 	flags.BoolVar(&f.cfg.Unbound, "unbound", false, "let every process run on all cores")
 	flags.StringArrayVar(&f.blocks, "block", nil, "`NAME=COMMAND`: what runs as a block (one at least)")

@@ -62,7 +62,7 @@ func TestRunOpen(t *testing.T) {
 	t.Setenv("NATS_URL", "nats://127.0.0.1:1")
 	const (
 		warning = "pegasus: --open: any user of this machine can connect to the server inside this process; leave it out to admit only programs of this user\n"
-		unused  = "pegasus: NATS_URL is not used: --listen, --jetstream, --keys and --open start a server inside this process; leave them out to use that of NATS_URL\n"
+		unused  = "pegasus: NATS_URL is not used: --listen, --jetstream, --keys and --open start a server inside this process; leave them out to use the server of NATS_URL\n"
 	)
 	for _, args := range [][]string{{"run", goodConfig}, {"program", "run", securedProgram(t)}} {
 		run := launch(t, append(args, "--open")...)

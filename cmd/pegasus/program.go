@@ -47,8 +47,8 @@ const programCheckHelp = `check reads program files and tells every fault of eac
 column and a caret: faults of the synchronizers beside the program; references
 that make cycles or whose results may not be there; types that do not fit;
 switches without predicates, and predicates that nobody declares; blocks and
-processors that nobody declares or uses; what is never reached. Of a good file it
-tells which blocks have threads, and which thread-level synchronizer is above them.
+processors that nobody declares or uses; constructs that are never reached. For a good
+file it prints which blocks have threads, and the thread-level synchronizer above them.
 
 Exit codes: 0 all files are good, 1 a file is refused or cannot be read,
 2 wrong usage.`

@@ -11,33 +11,33 @@ import (
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
-const programRunHelp = `run carries out a program: it starts the synchronizer beside it, waits for the
+const programRunHelp = `run executes a program: it starts the synchronizer beside it, waits for the
 nodes that "pegasus node" or agent.JoinNode join to its group, starts blocks on
-their processors, and tells what happens until the program has ended. Where the
+their processors, and prints what happens until the program has ended. If the
 file declares no synchronizer, the group is "processors".
 
 Without --nats it starts a NATS server inside this process, as "pegasus run" does,
 with --keys too.
 Two runs share one server under different tenants.
 
---journal DIR records what the run is told, each thing before anything is done
-that rests on it. --resume FILE goes on from such a record after the process was
-ended: blocks that had ended are not run again, and those under way are found
-again on their nodes. The program must not have been changed.
+--journal DIR records each input of the run before the run acts on it. --resume FILE
+continues from a journal after the process was ended: blocks that had ended are not
+run again, and blocks that still run are found again on their nodes. The program must
+not have been changed.
 
---standby waits for the process to end that runs the same program on the server of
---nats, and goes on then in its place, with what that has told it. Whoever runs it at
-its end tells the result.
+--standby waits until the process that runs the same program on the server of --nats
+has ended. Then this process takes over with the state that the other sent it. The
+process that runs the program at its end prints the result.
 
-pegasus reload, or SIGHUP, reads the file again. Predicates, memory, silence and the numbers of members
-may have changed, and are followed between two steps; where the program itself is
-another one the file is refused whole, and the run goes on as it was.
+pegasus reload, or SIGHUP, reads the file again. Predicates, memory, silence and the
+numbers of members may have changed; the run follows them between two steps. If the
+program itself has changed, the whole file is refused and the run continues as before.
 
-SIGINT (Ctrl-C) or SIGTERM ends it within two seconds: the program is cancelled,
-or, with a journal, left as it is, to go on with --resume.
+SIGINT (Ctrl-C) or SIGTERM ends the run within two seconds. The program is cancelled;
+with a journal it is left as it is, and --resume can continue it.
 
---dry-run starts nothing and connects to nothing: it tells what would be started
-where, which predicates decide it, and which blocks have threads.
+--dry-run starts nothing and connects to nothing. It prints which blocks would be
+started where, which predicates decide it, and which blocks have threads.
 
 Exit codes: 0 the program is done, 1 it failed, was cancelled or was left, or the
 file is refused or a server cannot be reached, 2 wrong usage.`

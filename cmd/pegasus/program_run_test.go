@@ -167,7 +167,7 @@ func TestProgramRunEnds(t *testing.T) {
 	}
 	run.cancel()
 	code, stderr = run.exit()
-	if code != exitFailure || stderr != "pegasus: the program was left before its end: go on with --resume "+kept[0]+"\n" {
+	if code != exitFailure || stderr != "pegasus: the program was left before its end: continue it with --resume "+kept[0]+"\n" {
 		t.Fatalf("exit %d, %s", code, stderr)
 	}
 	run = launch(t, "program", "run", file, "--nats", url, "--tenant", "blue", "--resume", kept[0])
@@ -193,7 +193,7 @@ func TestResumeLeavesWhatIsNoJournal(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		empty: ": resume: it is empty, or its first line was not written to the end: nothing can be replayed\n",
-		pipe:  "resume " + pipe + ": it is no regular file: give the journal of a run\n",
+		pipe:  "resume " + pipe + ": not a regular file: give the journal of a run\n",
 	} {
 		code, _, stderr := execute(t, "program", "run", file, "--nats", url, "--resume", path)
 		if code != exitFailure || !strings.Contains(stderr, want) {
@@ -263,7 +263,7 @@ func TestProgramWaits(t *testing.T) {
 // drawn, and neither run nor found good.
 func TestProgramOfSeveral(t *testing.T) {
 	file := writeFile(t, t.TempDir(), "two.yaml", "synchronizers: {s: {members: {group: g}}, u: {members: {group: h}}}\nprogram: {name: x, blocks: {a: {}}, body: a}\n")
-	const want = "the members of s and of u are processes: the blocks of a program run on those of one synchronizer, and its switches read the predicates of that one: leave one, and run the others from a file of their own\n"
+	const want = "the members of s and of u are processes: a program has one synchronizer of processes, which runs its blocks and judges the predicates of its switches: leave one, and run the others from a file of their own\n"
 	for _, args := range [][]string{{"program", "check", file}, {"program", "run", "--dry-run", file}, {"program", "run", file}} {
 		if code, stdout, stderr := execute(t, args...); code != exitFailure || stdout != "" || !strings.HasPrefix(stderr, file+":1:56: synchronizers.u.members: "+want) {
 			t.Errorf("%v: exit %d, %s%s", args, code, stdout, stderr)

@@ -19,11 +19,11 @@ import (
 )
 
 const reloadHelp = `reload has the synchronizers of a run read their configuration file again, as SIGHUP
-does, and tells what is different. A file that one of them cannot follow without a
-restart changes nothing; the reason is told, with its place in the file.
+does, and prints the differences. If a synchronizer cannot follow the file without a
+restart, nothing changes, and reload prints the reason with its place in the file.
 
-The file is read by the process of the run, on its host, with the flags of that. A
-process that stands by is not asked: its file is read after a takeover.
+The process of the run reads the file, on its host, with the flags of that process. A
+standby is not asked: it reads its file after a takeover.
 
 ` + liveHelp + `
 
@@ -97,7 +97,7 @@ func (s *session) reloadKeys() error {
 		return nil
 	}
 	if err := s.keys(); err != nil {
-		err = fmt.Errorf("the old keys stay in force: %s", strings.TrimPrefix(err.Error(), "embedded: "))
+		err = fmt.Errorf("the old keys remain valid: %s", strings.TrimPrefix(err.Error(), "embedded: "))
 		s.feed.put(show.Entry{At: time.Now(), Event: show.Notice(err.Error())})
 		return err
 	}

@@ -20,23 +20,23 @@ import (
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
-const replayHelp = `replay steps synchronizers through journals, which run --journal has written, and
-prints the events of the recorded run: the same lines as run prints. It compares
-everything that comes out, byte for byte, with what came out then. Of a directory
-it takes the journals of the newest run. It sends nothing and needs no server.
+const replayHelp = `replay runs synchronizers on the inputs of journals, which run --journal has
+written, and prints the events of the recorded run: the same lines as run prints. It
+compares all outputs, byte for byte, with the recorded outputs. Of a directory it
+uses the journals of the newest run. It sends nothing and needs no server.
 
 With --config it judges the recorded inputs by another configuration as well, and
-prints where that comes to other verdicts. The members did what the recorded
-signals made them do; what they would have done otherwise nobody knows. With -v
-the events of the recorded run are printed too.
+prints where the verdicts differ. The members reacted to the recorded signals; how
+they would have reacted to other signals is unknown. With -v the events of the
+recorded run are printed too.
 
 A journal has no values of redacted fields. A predicate that depends on one is
 unknown here, the others are judged, and outputs are not compared: the last line
 says so, with the exit code 0.
 
 Exit codes: 0 all outputs are as recorded, 1 they are not, or a journal or the
-configuration is refused, 2 wrong usage. A journal whose end is missing is
-replayed as far as it goes, and that is told.`
+configuration is refused, 2 wrong usage. A journal without its end is replayed as
+far as it goes, and replay says so.`
 
 const replayExample = `  pegasus run pegasus.yaml --journal journals
   pegasus replay journals
@@ -115,7 +115,7 @@ func (f *replayFlags) file(ctx context.Context, file string, cfg *synchronizer.C
 	}
 	w.put(show.Replayed{Replayed: res, File: file, Compared: cfg != nil})
 	if res.FirstDifference > 0 {
-		return fmt.Errorf("%s: line %d: what comes out is not what was recorded%s", file, res.FirstDifference, versions(res.Pegasus))
+		return fmt.Errorf("%s: line %d: the output differs from the recorded output%s", file, res.FirstDifference, versions(res.Pegasus))
 	}
 	return nil
 }

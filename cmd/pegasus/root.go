@@ -20,7 +20,7 @@ import (
 const rootHelp = `pegasus watches a group of processes: it builds global states that certainly
 held, judges the predicates of a configuration file on each, and signals into
 the regions of the processes' code. It shows a run and explains its predicates
-while it goes on. It also finds such global states in traces.
+during the run. It also finds such global states in traces.
 
 Exit codes: 0 done, 1 failure, 2 wrong usage.`
 

@@ -18,53 +18,55 @@ import (
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
-const runHelp = `run starts the synchronizers of a configuration file and tells what they do:
-epochs, predicates that fire, what became of each signal, members that were
+const runHelp = `run starts the synchronizers of a configuration file and prints what they do:
+epochs, predicates that fire, the result of each signal, members that were
 lost. Thread-level synchronizers run inside the members and not here. The first
 line on stdout is the URL that members join at.
 
 Without --nats, NATS_URL and the URL of a --context it starts a NATS server inside
 this process, on 127.0.0.1, at a random free port. Programs of this user connect
 without further settings, by a key in a file that only this user can read; --open lets
-any user of this machine connect. --listen chooses the address; one
-that other machines can reach is refused without --keys, or --user and --password-file.
-The password and all messages travel in clear without TLS, which --keys can have.
+any user of this machine connect. --listen chooses the address. An address that other
+machines can reach is refused without --keys, or --user and --password-file. Without
+TLS, which --keys can have, the password and all messages are sent in clear text.
 
 --keys DIR admits the users of a directory that "pegasus keys" has made, each to the
 subjects of its role, with TLS if the directory has a certificate. The run connects
-with DIR/SYNCHRONIZER.creds. pegasus reload, or SIGHUP, reads DIR again; a broken one
-is refused, and the old one stays in force.
+with DIR/SYNCHRONIZER.creds. pegasus reload, or SIGHUP, reads DIR again. If DIR is
+broken, it is refused and the old keys remain valid.
 
---jetstream DIR gives the server inside this process JetStream, whose streams are kept
-in a directory and are there again in the next run with it.
+--jetstream DIR gives the server inside this process JetStream. It keeps its streams
+in DIR, and the next run with DIR finds them again.
 
---journal DIR records what the synchronizers are told, for "pegasus replay".
+--journal DIR records all inputs of the synchronizers, for "pegasus replay".
 
-The term of a synchronizer, which is later in each run, is kept in the directory
---state; members refuse an earlier one. Without it, it is learned from members that
-run already.
+The directory --state keeps the term of a synchronizer, a number that rises with each
+run. Members refuse an earlier term. Without the directory, the synchronizer learns
+the term from members that run already.
 
 --http serves metrics for Prometheus (/metrics) and health (/livez, /readyz) at
 an address. It answers requests for IP addresses, localhost and the names of
---http-host. With --http-key-file a request needs the key; an address that other
-machines can reach needs it.
+--http-host. With --http-key-file a request needs the key. An address that other
+machines can reach is refused without a key.
 
-pegasus reload, or SIGHUP, reads the file again. It is followed without a restart, and
-what is different is told; or it is refused whole, and the old one stays in force.
+pegasus reload, or SIGHUP, reads the configuration file again. Either the run follows
+the new file without a restart and prints the differences, or it refuses the whole
+file and keeps the old configuration.
 
---resume FILE goes on from such a record where the last run was ended, or killed.
+--resume FILE continues from the journal FILE, at the point where the last run was
+ended or killed.
 
---standby waits for the process to end that runs the same on the server of --nats, and
-goes on then in its place, with what that has told it.
+--standby waits until the process that runs the same synchronizers on the server of
+--nats has ended. Then this process takes over with the state that the other sent it.
 
-While it goes on, pegasus status, why and watch ask it; its URL is noted for them in
-a file of this user, without credentials.
+pegasus status, why and watch ask the run while it runs. They find its URL in a file
+of this user, which has no credentials.
 
-SIGINT (Ctrl-C) or SIGTERM ends it within two seconds.
+SIGINT (Ctrl-C) or SIGTERM ends the run within two seconds.
 
 Exit codes: 0 ended by a signal, 1 failure (a faulty configuration, a value of
---set that it does not take, a server that cannot be reached, a silent member where the policy is to fail),
-2 wrong usage.`
+--set that the configuration does not allow, a server that cannot be reached, a
+silent member where the policy is to fail), 2 wrong usage.`
 
 const runExample = `  pegasus run pegasus.yaml
   pegasus run pegasus.yaml --listen 127.0.0.1:4222 --members 5
@@ -113,14 +115,14 @@ func newRun() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	f.add(cmd, "members use the same", "record the inputs to a file a synchronizer in `DIR`, for replay",
-		"`MIB` that a journal may have; it ends there, and the run goes on", "tell every change of a verdict, firings that only set memory, and every refusal too")
+		"largest size of a journal in `MIB`; at this size the journal ends, and the run continues", "print also every change of a verdict, firings that only set memory, and every refusal")
 	addPredicate(cmd, &f.predicates)
 	f.pages.add(flags)
 	flags.String("jetstream", "", "keep streams of the server inside this process in `DIR` (default no JetStream)")
 	f.jetstream = flags.Lookup("jetstream")
 	flags.StringVar(&f.name, "name", "", "run this `SYNCHRONIZER` alone (default all that are not thread-level)")
 	flags.StringArrayVar(&f.set, "set", nil, "give a parameter of the configuration a value instead of its default, `NAME=VALUE`; once for each parameter")
-	flags.StringSliceVar(&f.members, "members", nil, "`N` or NAME=N: how many members the synchronizer (NAME) awaits")
+	flags.StringSliceVar(&f.members, "members", nil, "`N` or NAME=N: the number of members that the synchronizer (NAME) waits for")
 	flags.StringVar(&f.timeline, "timeline", "", "`TIME` by which hosts are compared: utc or utc-smeared, which every member has to know (default this host's clock, against which members measure theirs)")
 	return cmd
 }
@@ -128,7 +130,7 @@ func newRun() *cobra.Command {
 // add declares the flags that run and program run have in common, with what they mean
 // there.
 func (f *runFlags) add(cmd *cobra.Command, tenant, journal, limit, verbose string) {
-	f.connection.add(cmd, "`URL` of a NATS server to use instead of one inside this process (default NATS_URL)", "`NAME` that clients of the server show")
+	f.connection.add(cmd, "use the NATS server at `URL` instead of a server inside this process (default NATS_URL)", "`NAME` that clients of the server show")
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", "", "`HOST:PORT` for the server inside this process (default 127.0.0.1 and a free port)")
 	flags.StringVar(&f.ui, "ui", "", "serve the page of pegasus ui for this run at `ADDRESS` of the loopback interface (127.0.0.1:0, any free port, without one)")
@@ -137,8 +139,8 @@ func (f *runFlags) add(cmd *cobra.Command, tenant, journal, limit, verbose strin
 	flags.BoolVar(&f.open, "open", false, "let any user of this machine connect to the server inside this process (default only programs of this user)")
 	flags.StringVar(&f.tenant, "tenant", "default", "`NAME` that keeps runs on one server apart; "+tenant)
 	flags.StringVar(&f.journal, "journal", "", journal)
-	flags.StringVar(&f.resume, "resume", "", "go on from the journal `FILE` of the last run of the same synchronizer or program")
-	flags.BoolVar(&f.standby, "standby", false, "wait for the process to end that runs the same on the server of --nats, and go on then")
+	flags.StringVar(&f.resume, "resume", "", "continue from the journal `FILE` of the last run of the same synchronizer or program")
+	flags.BoolVar(&f.standby, "standby", false, "wait until the process that runs the same on the server of --nats has ended, and take over then")
 	flags.Int64Var(&f.journalLimit, "journal-limit", synchronizer.DefaultJournalLimit>>20, limit)
 	flags.String("state", "", "`DIR` that keeps the term from one run to the next, or none (default the state folder of this user)")
 	f.state = flags.Lookup("state")
@@ -172,7 +174,7 @@ func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Write
 		return err
 	}
 	if f.resume != "" && len(levels) != 1 {
-		return fmt.Errorf("--resume goes on with one synchronizer, and %s has %d to run: choose it with --name", file, len(levels))
+		return fmt.Errorf("--resume continues one synchronizer, and %s has %d to run: choose one with --name", file, len(levels))
 	}
 	operators, err := observeAt(guard)
 	if err != nil {
@@ -223,7 +225,7 @@ func (f *runFlags) together(where *server) error {
 	case f.resume != "" && f.journal != "":
 		return errors.New("--resume carries on the journal that it reads: leave out --journal")
 	case f.resume != "" && f.standby:
-		return errors.New("--resume goes on at once, and --standby waits for another process: leave one of the two out")
+		return errors.New("--resume continues at once, and --standby waits for another process: leave one of the two out")
 	}
 	return nil
 }

@@ -271,7 +271,7 @@ func TestRunJetStream(t *testing.T) {
 			t.Error(err)
 		}
 		p.cancel()
-		want := "pegasus: NATS_URL is not used: --listen, --jetstream, --keys and --open start a server inside this process; leave them out to use that of NATS_URL\n"
+		want := "pegasus: NATS_URL is not used: --listen, --jetstream, --keys and --open start a server inside this process; leave them out to use the server of NATS_URL\n"
 		if code, stderr := p.exit(); code != exitOK || stderr != want {
 			t.Errorf("exit %d, stderr %q, want %q", code, stderr, want)
 		}

@@ -32,7 +32,7 @@ func (c *connection) add(cmd *cobra.Command, url, user string) {
 	flags.StringVar(&c.Creds, "creds", "", "credentials `FILE` for the server (default NATS_CREDS)")
 	flags.StringVar(&c.Nkey, "nkey", "", "`FILE` with the seed of a user for the server (default NATS_NKEY)")
 	flags.StringVar(&c.TokenFile, "token-file", "", "`FILE` with the token for the server (default the token in NATS_TOKEN)")
-	flags.StringVar(&c.CA, "tlsca", "", "PEM `FILE` with the authority of the server's certificate (default NATS_CA, or those of the system)")
+	flags.StringVar(&c.CA, "tlsca", "", "PEM `FILE` with the authority of the server's certificate (default NATS_CA, or the authorities of the system)")
 	flags.StringVar(&c.Cert, "tlscert", "", "PEM `FILE` with the certificate to show to the server (default NATS_CERT)")
 	flags.StringVar(&c.Key, "tlskey", "", "PEM `FILE` with the key of --tlscert (default NATS_KEY)")
 	flags.StringVar(&c.Context, "context", "", "`NAME` or file of a context of the nats CLI (default NATS_CONTEXT, or none)")
@@ -118,7 +118,7 @@ func (f *runFlags) server(stderr io.Writer) (s *server, err error) {
 	} else if environment.URL != "" {
 		defer func() {
 			if err == nil {
-				_, _ = fmt.Fprintln(stderr, "pegasus: NATS_URL is not used: --listen, --jetstream, --keys and --open start a server inside this process; leave them out to use that of NATS_URL")
+				_, _ = fmt.Fprintln(stderr, "pegasus: NATS_URL is not used: --listen, --jetstream, --keys and --open start a server inside this process; leave them out to use the server of NATS_URL")
 			}
 		}()
 	}
@@ -230,7 +230,7 @@ func (s *server) start(f *feed, levels []synchronizer.Level) (address, func(), e
 // credentials are the files with which a run connects to its own server: those of the only synchronizer.
 func credentials(dir string, levels []synchronizer.Level) (as connect.Settings, err error) {
 	if len(levels) != 1 {
-		return as, fmt.Errorf("--keys %s has the users of one group, and %s are to run: choose one with --name", dir, show.Count(len(levels), "synchronizer"))
+		return as, fmt.Errorf("--keys %s has the users of a single group, and %s are to run: choose one with --name", dir, show.Count(len(levels), "synchronizer"))
 	}
 	name := levels[0].Name
 	as.Creds = filepath.Join(dir, name+".creds")

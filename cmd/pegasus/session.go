@@ -134,7 +134,7 @@ const canceling = 1500 * time.Millisecond
 // leave cancels the program, or leaves it as it is if it can be gone on with.
 func (s *session) leave() error {
 	if files := s.journals.files; len(files) > 0 && !s.flags.standby {
-		return fmt.Errorf("the program was left before its end: go on with --resume %s", files[0].Name())
+		return fmt.Errorf("the program was left before its end: continue it with --resume %s", files[0].Name())
 	}
 	if err := s.running[0].CancelProgram("the run was ended by a signal"); errors.Is(err, synchronizer.ErrStandby) {
 		return nil // Another one runs it.

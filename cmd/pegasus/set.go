@@ -18,11 +18,11 @@ import (
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
-const setHelp = `set gives parameters of a run other values, all of them or none: those that the
-configuration declares below params, each within its range. Predicates go on where
-they stand and are judged with the new values at once. The values are recorded in
-the journal, shown by status, and stay over reloads, takeovers and, where the run has
-a directory --state, restarts. Without arguments it lists the parameters.
+const setHelp = `set gives parameters of a run new values, all of them or none. The configuration
+declares parameters below params, each with its range. Predicates keep their progress
+and are judged with the new values at once. The values are recorded in the journal
+and shown by status. They stay over reloads, takeovers and, where the run has a
+directory --state, restarts. Without arguments set lists the parameters.
 
 ` + liveHelp + `
 

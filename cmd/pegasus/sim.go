@@ -19,15 +19,15 @@ import (
 var simHelp = `sim tries the rules of a configuration in simulated time: members that have states
 of the declared types, often with the values that the predicates compare with,
 and enter and leave the regions that signals go to, a network between them and
-their synchronizer, and the faults that are asked for. What decides is the code
-that agents and synchronizers run. Judges who know true time, all true states and
-all effects compare what is said with what was. Nothing is started, no time is
+their synchronizer, and the faults that the flags ask for. The decisions come from the
+code that agents and synchronizers run. Judges that know true time, all true states
+and all effects compare each statement with the truth. Nothing is started, no time is
 waited for, and the same seed gives the same output.
 
 A predicate that reads memory, prev or a signal of the level above is judged by
 the states of its witness alone; any other is computed again from the true states.
 
-Trials end at the first that breaks a promise, which is told by its letter:
+The first trial that breaks a promise ends the run. The output has the promise's letter:
 ` + "  " + strings.Join(sim.Promises, "\n  ") + `
 
 Values are drawn around those that predicates compare with, and around parameters,

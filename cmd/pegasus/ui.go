@@ -22,18 +22,18 @@ import (
 	"github.com/gopegasus/pegasus/web"
 )
 
-const uiHelp = `ui shows a run in a browser while it goes on: the synchronizers and the processes
-that stand by, the members with their states and clocks, the predicates with their
+const uiHelp = `ui shows a run in a browser during the run: the synchronizers and the standby
+processes, the members with their states and clocks, the predicates with their
 verdicts and what they wait for, the last decisions, the events on a timeline, and
 for each predicate why it fired or does not. It prints the URL of the page.
 
 --journal DIR shows a run that is over, from the journals that run --journal has written:
-the same pages, for each instant that is chosen. It needs no server.
+the same pages, for each instant that you choose. It needs no server.
 
 The page only reads. It listens on the loopback interface alone; from another
-machine, use a tunnel such as ssh -L. Whoever has the URL can read the page: the key
-in it is another one each time. Global states are looked at once a second; events
-come as they happen. The page marks old values, and says since when.
+machine, use a tunnel such as ssh -L. Anyone with the URL can read the page. The key in
+the URL is new each time. Global states are read once a second; events are shown as
+they happen. The page marks old values with their age.
 
 ` + liveHelp + `
 

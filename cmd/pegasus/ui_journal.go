@@ -152,7 +152,7 @@ func (r *recordings) read(ctx context.Context, file string, stderr io.Writer) (l
 		_, _ = fmt.Fprintf(stderr, "pegasus: %s: %s\n", file, res.Why)
 	}
 	if res.FirstDifference > 0 {
-		_, _ = fmt.Fprintf(stderr, "pegasus: %s: line %d: what comes out is not what was recorded%s\n", file, res.FirstDifference, versions(res.Pegasus))
+		_, _ = fmt.Fprintf(stderr, "pegasus: %s: line %d: the output differs from the recorded output%s\n", file, res.FirstDifference, versions(res.Pegasus))
 	}
 	return lines, status, nil
 }

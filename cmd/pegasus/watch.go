@@ -14,14 +14,14 @@ import (
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
-const watchHelp = `watch shows a run while it goes on: the members with their states, the newest
-global state, the verdicts, and what became of the signals. On a terminal it fills
-the screen; q ends it, p pauses it, tab goes to the next synchronizer. Elsewhere,
+const watchHelp = `watch shows a run as it happens: the members with their states, the newest
+global state, the verdicts, and the results of the signals. On a terminal it fills
+the screen; q ends it, p pauses it, tab shows the next synchronizer. Elsewhere,
 and with --lines, it prints lines.
 
-Global states are looked at once a second; events come as they happen, and what
-is left out of them is counted. Watching costs the run little and changes nothing
-in it. It goes on while the NATS server or a synchronizer is away.
+Global states are read once a second; events are shown as they happen, and events
+left out are counted. Watching costs the run little and changes nothing in it. It
+continues while the NATS server or a synchronizer is away.
 
 ` + liveHelp + `
 
@@ -39,7 +39,7 @@ func newWatch() *cobra.Command {
 	var shown show.Firings
 	cmd := &cobra.Command{
 		Use:     "watch",
-		Short:   "Show a run while it goes on",
+		Short:   "Show a run as it happens",
 		Long:    watchHelp,
 		Example: watchExample,
 		Args:    noArguments,

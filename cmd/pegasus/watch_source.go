@@ -146,7 +146,7 @@ func (s *watchSource) search(ctx context.Context) {
 	})
 	for _, p := range now {
 		if !slices.Contains(s.known, p) {
-			s.say(p.Synchronizer, "it is there")
+			s.say(p.Synchronizer, "the synchronizer is online")
 		}
 	}
 	s.known = now

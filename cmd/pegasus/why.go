@@ -8,11 +8,11 @@ import (
 	"github.com/gopegasus/pegasus/monitor"
 )
 
-const whyHelp = `why explains one predicate of a run: what it comes to now, part by part; what
-it lacks to fire, from whom and since when; and the last decision with the states
-that held together, drawn as intervals on one axis: = is certain, - lies within the
-bounds of the clocks, + ends a state that was still open, and < and > say that one
-goes on outside. The name of a predicate with by stands for all its groups.
+const whyHelp = `why explains one predicate of a run: its value now, part by part; the missing
+conditions, with the member and the time since when; and the last decision with the
+states that held together, drawn as intervals on one axis: = is certain, - lies within
+the bounds of the clocks, + ends a state that was still open, and < and > mark a state
+that continues outside. The name of a predicate with by stands for all its groups.
 
 ` + liveHelp + `
 

@@ -17,7 +17,7 @@ import (
 )
 
 const workHelp = `work is about the tasks that the members of a group share.
-Its subcommands run them in a simulator, and tell how those of a run stand.`
+Its subcommands simulate such tasks, and show the tasks of a run.`
 
 func newWork() *cobra.Command {
 	cmd := &cobra.Command{
@@ -31,10 +31,10 @@ func newWork() *cobra.Command {
 	return cmd
 }
 
-const workStatusHelp = `status tells how the tasks of a running group stand: for each member the phase that
-it is in, the tasks that it has put and that are open, those that wait and run there,
-and who has its tasks. The members themselves are asked; those that do not answer
-within a second are named.
+const workStatusHelp = `status shows the tasks of a running group: for each member its phase, the open tasks
+that it has put, the tasks that wait and run there, and the members that have its
+tasks. The members themselves are asked; members that do not answer within a second
+are named.
 
 ` + liveHelp + `
 

@@ -345,7 +345,7 @@ func (c *compiler) noResult(n *node) string {
 	case from.kind == KindSeq && len(from.kids) > 0:
 		why = fmt.Sprintf("%s, its last construct, has none", c.compiled.nodes[from.kids[len(from.kids)-1]].label)
 	case (from.kind == KindIf || from.kind == KindCase) && len(from.kids) == len(from.conds):
-		why = "it has no else, so none of its branches may run"
+		why = "the construct has no else, so perhaps none of its branches runs"
 	case from.kind == KindIf || from.kind == KindCase:
 		why = "one of its branches has none"
 	}
@@ -463,7 +463,7 @@ func (c *compiler) reachable() {
 		case KindSeq:
 			for k := 1; k < len(n.kids); k++ {
 				if !ends[n.kids[k-1]] {
-					c.fault(nodes[n.kids[k]].path, "this is never reached: what stands before it never ends", "give that a predicate which can end it, or remove this")
+					c.fault(nodes[n.kids[k]].path, "construct never reached: the construct before it never ends", "give that a predicate which can end it, or remove this")
 					break
 				}
 			}
@@ -481,11 +481,11 @@ func (c *compiler) branchesTaken(n *node) {
 		at := c.compiled.nodes[kid].path
 		switch {
 		case decided:
-			c.fault(at, "this is never reached: a predicate before it is always true", "remove it, or change the predicate")
+			c.fault(at, "construct never reached: a predicate before it is always true", "remove it, or change the predicate")
 		case c.constant(n, k, "false"):
-			c.fault(at, "this is never reached: its predicate is always false", "remove it, or change the predicate")
+			c.fault(at, "construct never reached: its predicate is always false", "remove it, or change the predicate")
 		case k < len(n.conds) && seen[n.conds[k]]:
-			c.fault(at, "this is never reached: a branch before it has the same predicate", "remove one of them")
+			c.fault(at, "construct never reached: a branch before it has the same predicate", "remove one of them")
 		}
 		if decided = decided || c.constant(n, k, "true"); k < len(n.conds) {
 			seen[n.conds[k]] = true

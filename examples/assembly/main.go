@@ -41,7 +41,7 @@ func main() {
 	var o options
 	flag.IntVar(&o.parts, "parts", 200, "`N` parts")
 	flag.DurationVar(&o.pause, "pause", 10*time.Millisecond, "how long cutting a part takes, and painting it; welding takes twice as long")
-	flag.StringVar(&o.name, "config", "", "the `NAME` of one configuration: sync, async or demand; without it all run, and are compared")
+	flag.StringVar(&o.name, "config", "", "run only the configuration `NAME`: sync, async or demand; without it all run, and are compared")
 	crew.Main(&crew.Program{
 		Name: "assembly", Processes: 5,
 		Functions: []work.Option{work.Server("cut", o.cut), work.Server("weld", o.weld), work.Server("paint", o.paint)},
@@ -119,10 +119,10 @@ func (o *options) compare(ctx context.Context) (object any, text string, err err
 			return nil, "", err
 		}
 		if result != "" && r.Result != result {
-			return nil, "", fmt.Errorf("configuration %s: its result differs from that of the one before", c.name)
+			return nil, "", fmt.Errorf("configuration %s: its result differs from the result of the configuration before", c.name)
 		}
 		seconds[c.name], result = r.Seconds, r.Result
-		fmt.Fprintf(&lines, "%-6s %6.2f s, %.2f of what is possible  %s\n", c.name, r.Seconds, r.Efficiency, c.section)
+		fmt.Fprintf(&lines, "%-6s %6.2f s, %.2f of the possible speed  %s\n", c.name, r.Seconds, r.Efficiency, c.section)
 	}
 	ratio, err := judge(seconds["sync"], seconds["demand"])
 	if err != nil {

@@ -157,7 +157,7 @@ func (o *options) run(ctx context.Context, c *crew.Crew) (*crew.Report, error) {
 	}
 	return &crew.Report{
 		Took: took, Bound: bound, Result: digest,
-		Text: fmt.Sprintf("%s: %d blocks, and each vector is that of a sequential run", o.strategy, len(vectors)),
+		Text: fmt.Sprintf("%s: %d blocks, and each vector is the same as in a sequential run", o.strategy, len(vectors)),
 	}, nil
 }
 
@@ -231,7 +231,7 @@ func (o *options) compare(ctx context.Context) (object any, text string, err err
 			return nil, "", err
 		}
 		if result != "" && r.Result != result {
-			return nil, "", fmt.Errorf("strategy %s: its vectors differ from those of the strategy before", s)
+			return nil, "", fmt.Errorf("strategy %s: its vectors differ from the vectors of the strategy before", s)
 		}
 		result = r.Result
 		lines = append(lines, line{s, r.Seconds, r.Efficiency, r.Migrations})

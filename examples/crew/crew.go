@@ -105,11 +105,11 @@ const (
 func Main(p *Program) {
 	var f flags
 	flag.IntVar(&f.processes, "processes", p.Processes, "`N` processes, the first of them leads and works too")
-	flag.Uint64Var(&f.seed, "seed", 1, "of what is random")
+	flag.Uint64Var(&f.seed, "seed", 1, "`SEED` of all random choices")
 	flag.IntVar(&f.kill, "kill", 0, "kill `N` random processes that run a task, once 10 % of the work is recorded")
 	flag.BoolVar(&f.json, "json", false, "print one object of JSON")
 	flag.StringVar(&f.store, "store", "memory", "`STORE` of the tasks: memory or jetstream")
-	flag.StringVar(&f.dir, "dir", "", "`DIR` of JetStream: what was put there before goes on; without it a new one that is removed")
+	flag.StringVar(&f.dir, "dir", "", "`DIR` of JetStream: tasks put there before continue; without it, a new directory that is removed at the end")
 	flag.BoolVar(&f.killServer, "kill-server", false, "kill the NATS server and the synchronizer at 10 %, and start them again; with -store jetstream")
 	flag.BoolVar(&f.killCreator, "kill-creator", false, "kill the process that has put the work at 10 %; with -store jetstream")
 	flag.StringVar(&f.url, "url", "", "`URL` of the server, of a process that another one has started")
@@ -273,7 +273,7 @@ func show(p *Program, f *flags, r *Report, took time.Duration, stats *work.Stats
 			"tasks": stats.Tasks, "migrations": stats.Given, "redone": stats.Redone, "lost": 0, "result": r.Result,
 		})
 	}
-	fmt.Printf("ok: %s; %v with %d processes, %.2f of what is possible; %d tasks, %d moves, %d done again\n",
+	fmt.Printf("ok: %s; %v with %d processes, %.2f of the possible speed; %d tasks, %d moves, %d done again\n",
 		r.Text, took.Round(time.Millisecond), f.processes, efficiency, stats.Tasks, stats.Given, stats.Redone)
 	return nil
 }

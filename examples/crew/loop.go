@@ -219,7 +219,7 @@ func (p *LoopProgram) show(f *flags, fl *fleet, r *Report, took time.Duration) e
 	if fl.withdraw > 0 && !math.IsNaN(fl.took) {
 		text += fmt.Sprintf("; a process that is withdrawn gave its rows back within %v, and used %.1f %% of the cores after that", time.Duration(fl.took*float64(time.Second)).Round(time.Millisecond), fl.used*100)
 	}
-	fmt.Printf("ok: %s; %v with %d processes, %.2f of what the first ones can do\n", text, took.Round(time.Millisecond), f.processes, efficiency)
+	fmt.Printf("ok: %s; %v with %d processes, %.2f of the speed of the first processes\n", text, took.Round(time.Millisecond), f.processes, efficiency)
 	return nil
 }
 

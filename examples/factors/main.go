@@ -60,7 +60,7 @@ func lead(ctx context.Context) error {
 			fmt.Printf("%d is prime\n", n)
 		}
 	}
-	fmt.Printf("cancelled as needless: %d threads by their synchronizer, %d blocks by that of the processes\n",
+	fmt.Printf("cancelled as needless: %d threads by their synchronizer, %d blocks by the synchronizer of the processes\n",
 		all.Needless, all.Canceled)
 	fmt.Println("ok: one loop finds the same")
 	return nil

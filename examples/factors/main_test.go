@@ -47,7 +47,7 @@ func TestFactors(t *testing.T) {
 	want := regexp.MustCompile(`^100000150042000063 = 2000003 x 50000000021
 100650022967500459 = 82500017 x 1220000027
 1000000000000037 is prime
-cancelled as needless: [1-9]\d* threads by their synchronizer, [1-9]\d* blocks by that of the processes
+cancelled as needless: [1-9]\d* threads by their synchronizer, [1-9]\d* blocks by the synchronizer of the processes
 ok: one loop finds the same
 $`)
 	if !want.Match(out) {

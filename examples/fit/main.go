@@ -92,7 +92,7 @@ func (o *options) run(ctx context.Context, m *crew.LoopMember) (*crew.Report, er
 		return nil, err
 	}
 	stats := l.Stats()
-	return o.report(ctx, m, &net, fmt.Sprintf("%.2f of what the processes could do while they were there; %d rows moved, %d of them of processes that left, %d were redone", stats.Overall, stats.Moved, stats.Released, stats.Redone), map[string]any{
+	return o.report(ctx, m, &net, fmt.Sprintf("%.2f of the possible speed of the processes while they were there; %d rows moved, %d of them of processes that left, %d were redone", stats.Overall, stats.Moved, stats.Released, stats.Redone), map[string]any{
 		"moved_rows": stats.Moved, "released_rows": stats.Released, "redone_rows": stats.Redone, "moved_bytes": stats.Moved * columns * 8,
 		"loop_efficiency": stats.Overall, "speeds": l.Speeds(),
 	})
@@ -130,7 +130,7 @@ func (o *options) report(ctx context.Context, m *crew.LoopMember, net *Net, text
 	more["static"] = static.Seconds()
 	return &crew.Report{
 		Bound: bound, Result: net.Weights[0],
-		Text: fmt.Sprintf("%d iterations over %d rows have the weights of one process alone to the bit, %s; a static split takes %v", o.iterations, o.rows, text, static.Round(time.Millisecond)),
+		Text: fmt.Sprintf("%d iterations over %d rows have bit for bit the weights of a single process, %s; a static split takes %v", o.iterations, o.rows, text, static.Round(time.Millisecond)),
 		More: more,
 	}, nil
 }

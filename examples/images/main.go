@@ -25,7 +25,7 @@ import (
 var config []byte
 
 func main() {
-	dir := flag.String("dir", "", "`DIR` for the images (default: one that is removed in the end)")
+	dir := flag.String("dir", "", "`DIR` for the images (default: a new directory that is removed at the end)")
 	nodes.Main("images", func(ctx context.Context) error { return lead(ctx, *dir) },
 		func(url, name string) error { return node(url, name, *dir) })
 }

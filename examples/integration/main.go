@@ -35,13 +35,13 @@ type flags struct {
 
 func main() {
 	var f flags
-	flag.StringVar(&f.role, "role", "", "what this process is: node or synchronizer (default: it starts them)")
+	flag.StringVar(&f.role, "role", "", "role of this process: node or synchronizer (default: it starts them)")
 	flag.StringVar(&f.url, "url", "", "`URL` of the server, of a node or synchronizer")
 	flag.StringVar(&f.name, "name", "", "`NAME` of a node")
-	flag.StringVar(&f.journal, "journal", "", "`FILE` of a synchronizer, which goes on from it if it is there")
+	flag.StringVar(&f.journal, "journal", "", "journal `FILE` of a synchronizer, which continues from it if the file exists")
 	flag.IntVar(&f.kills, "kills", 0, "end `N` processes while the program runs")
 	flag.DurationVar(&f.slow, "slow", 0, "`TIME` that each block takes besides")
-	flag.Uint64Var(&f.seed, "seed", 1, "of what is ended, and when")
+	flag.Uint64Var(&f.seed, "seed", 1, "`SEED` of which processes are ended, and when")
 	flag.Parse()
 	log.SetFlags(0)
 	if err := run(&f); err != nil {

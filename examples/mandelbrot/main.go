@@ -203,7 +203,7 @@ func (m image) check(rows map[int][]byte) (digest string, err error) {
 	for y := range m.size {
 		right, _ := m.row(y)
 		if !bytes.Equal(rows[y], right) {
-			return "", fmt.Errorf("image: row %d differs from the one that this process computes", y)
+			return "", fmt.Errorf("image: row %d differs from the row that this process computes", y)
 		}
 		_, _ = hash.Write(right) // It does not fail.
 	}

@@ -79,7 +79,7 @@ func TestCheck(t *testing.T) {
 		t.Error(digest, other, err)
 	}
 	rows[7] = rows[8]
-	if _, err := m.check(rows); err == nil || err.Error() != "image: row 7 differs from the one that this process computes" {
+	if _, err := m.check(rows); err == nil || err.Error() != "image: row 7 differs from the row that this process computes" {
 		t.Error(err)
 	}
 	delete(rows, 7)

@@ -82,7 +82,7 @@ func (o *options) compare(ctx context.Context) (object any, text string, err err
 			return nil, "", err
 		}
 		if result != "" && r.Result != result {
-			return nil, "", fmt.Errorf("way %s: its image differs from that of the way before", w.name)
+			return nil, "", fmt.Errorf("way %s: its image differs from the image of the way before", w.name)
 		}
 		result = r.Result
 		lines = append(lines, line{w.name, r.Seconds, r.Efficiency, r.Migrations, w.paper, w.section})

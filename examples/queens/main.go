@@ -95,7 +95,7 @@ func (b *Boards) MarshalBinary() ([]byte, error) { //nolint:unparam // encoding.
 // UnmarshalBinary reads what MarshalBinary has written.
 func (b *Boards) UnmarshalBinary(data []byte) error {
 	if len(data)%12 != 1 || data[0] < 1 || int(data[0]) > len(solutions) {
-		return errors.New("it is no list of boards")
+		return errors.New("not a list of boards")
 	}
 	*b = Boards{n: int(data[0])}
 	for data = data[1:]; len(data) > 0; data = data[12:] {

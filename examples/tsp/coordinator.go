@@ -175,7 +175,7 @@ func (c *coordinator) conclude(searched <-chan error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.best > c.proof {
-		return fmt.Errorf("the search has ended by a tour of length %d, and the best one that is recorded has %d: it proves nothing", c.proof, c.best)
+		return fmt.Errorf("the search has ended by a tour of length %d, and the best recorded tour has %d: the end proves nothing", c.proof, c.best)
 	}
 	return nil
 }

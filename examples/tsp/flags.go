@@ -64,7 +64,7 @@ Examples:
   go run ./examples/tsp -worker -nats nats://10.0.0.5:4222
                                                      a worker more, from anywhere
 
-The first line names the run and its NATS server. While it goes on, ask it:
+The first line names the run and its NATS server. Ask the run while it lasts:
   pegasus watch --nats URL --tenant RUN
   pegasus why NewSubtask --nats URL --tenant RUN
 
@@ -74,7 +74,7 @@ Flags:
   -threads N       threads of each worker (default 2)
   -nats URL        use this NATS server instead of an embedded one
   -config FILE     predicates to use instead of configs/tsp.yaml
-  -gap FRACTION    stop at a tour proven to be within that of the optimum (default 0)
+  -gap FRACTION    stop at a tour proven to be within FRACTION of the optimum (default 0)
   -time LIMIT      stop after that time, such as 30s; 0 is no limit (default 0)
   -seed N          of the first tours (default 1)
   -subtasks KIND   cut by required and forbidden edges, or by the first cities as the
@@ -87,7 +87,7 @@ Flags:
                    the tour line of a run has them
   -journal DIR     write DIR/RUN.jsonl: what the coordinator did, an event a line,
                    with the seconds since the start; and for "pegasus replay DIR" a
-                   file of all that the synchronizer was told
+                   journal with all inputs of the synchronizer
   -separate-clocks let each process take the clock of the others for one it cannot
                    read, as if it ran on a host of its own: states are compared
                    within bounds that the processes measure

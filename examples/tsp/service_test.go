@@ -107,7 +107,7 @@ func TestProof(t *testing.T) {
 		want  string
 	}{
 		{c.best, ""},
-		{c.best - 1, "the search has ended by a tour of length 3327, and the best one that is recorded has 3328: it proves nothing"},
+		{c.best - 1, "the search has ended by a tour of length 3327, and the best recorded tour has 3328: the end proves nothing"},
 	} {
 		c.verdict, c.proof = "Done", c2.proof
 		over <- nil

@@ -178,7 +178,7 @@ func (b *Stack) MarshalBinary() ([]byte, error) { //nolint:unparam // encoding.B
 // UnmarshalBinary reads what MarshalBinary has written.
 func (b *Stack) UnmarshalBinary(data []byte) error {
 	if len(data) == 0 || len(data) <= int(data[0]) || (len(data)-1-int(data[0]))%siblingsBytes != 0 {
-		return errors.New("it is no stack of a tree")
+		return errors.New("not a stack of a tree")
 	}
 	name, data := string(data[1:1+data[0]]), data[1+data[0]:]
 	s, err := shapeOf(name)

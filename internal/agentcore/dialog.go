@@ -24,8 +24,8 @@ const (
 
 // Why a welcome is ignored that is no more than a copy, or late.
 const (
-	WhyKnown   = "it is known already"
-	WhyEarlier = "it answers an earlier hello"
+	WhyKnown   = "the welcome is known already"
+	WhyEarlier = "the welcome answers an earlier hello"
 )
 
 func (c *Core) answered(now clocksync.Instant, w *wire.Welcome, out *Output) Reception {
@@ -34,7 +34,7 @@ func (c *Core) answered(now clocksync.Instant, w *wire.Welcome, out *Output) Rec
 	c.hear(now, w.Synchronizer)
 	switch {
 	case w.Member != "" && w.Member != c.hello.Member:
-		return c.ignored(out, "it is for another member")
+		return c.ignored(out, "the welcome is for another member")
 	case w.Synchronizer != c.synchronizer && c.controlled(now):
 		return c.ignored(out, fmt.Sprintf("the group is controlled by %q, and %q claims it too: stop one of the two, or give one another group", c.synchronizer, w.Synchronizer))
 	case (w.Accepted || w.Refused) && !mine:

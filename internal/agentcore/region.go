@@ -77,7 +77,7 @@ func (c *Core) lapsed(now clocksync.Instant, o control.Outcome) {
 		c.lapses = slices.Delete(c.lapses, 0, 1)
 		c.stats.LostAnswer++
 	}
-	detail := fmt.Sprintf("it was without control for %v", time.Duration(o.Signal.Lookup(wire.DatumAfter).Int()))
+	detail := fmt.Sprintf("the region was without control for %v", time.Duration(o.Signal.Lookup(wire.DatumAfter).Int()))
 	if o.Detail != "" {
 		detail += "; " + o.Detail
 	}

@@ -162,7 +162,7 @@ func needs(err error, role string) error {
 		}
 		return &permissionError{"the server does not let it hear answers below " + inbox + ": set inbox_prefix in the context to _INBOX.NAME with the name of the credential, or leave it out", err}
 	}
-	return &permissionError{"it needs the role " + role, err}
+	return &permissionError{"the credential needs the role " + role, err}
 }
 
 // whyNot finds out why a synchronizer has not answered, by asking once more whether it is there.
@@ -172,7 +172,7 @@ func (a *Asker) whyNot(ctx context.Context, p synchronizer.Presence, strange int
 		if strange > 1 {
 			came = fmt.Sprintf("%d messages came instead that are", strange)
 		}
-		return fmt.Sprintf("%s no part of an answer: it is of another version (compare pegasus version), or somebody else answers its questions: permit only synchronizers to subscribe to ctl", came)
+		return fmt.Sprintf("%s no part of an answer: the synchronizer has another version (compare pegasus version), or another client answers its questions: permit only synchronizers to subscribe to ctl", came)
 	}
 	all, _ := a.Present(ctx) // Without an answer nobody is there.
 	i := slices.IndexFunc(all, func(q synchronizer.Presence) bool { return q.Synchronizer == p.Synchronizer && q.Group == p.Group })
@@ -180,9 +180,9 @@ func (a *Asker) whyNot(ctx context.Context, p synchronizer.Presence, strange int
 	case i < 0:
 		return "nor does it say any more that it is there: its process hangs, is stopped or has ended"
 	case all[i].Lost > p.Lost:
-		return fmt.Sprintf("it is flooded, and has lost or refused %d messages meanwhile: find out who sends so many (nats server report connections --sort in-msgs), end that, and ask again", all[i].Lost-p.Lost)
+		return fmt.Sprintf("the synchronizer is flooded, and has lost or refused %d messages meanwhile: find the client that sends so many (nats server report connections --sort in-msgs), end that, and ask again", all[i].Lost-p.Lost)
 	}
-	return "it says that it is there, so it is busy, or parts of its answer are lost; ask again"
+	return "the synchronizer announces itself, so it is busy, or parts of its answer are lost; ask again"
 }
 
 // Space asks the members of a synchronizer's group how their space stands, and returns what those say that answer

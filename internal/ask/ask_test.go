@@ -25,10 +25,10 @@ func TestAsk(t *testing.T) {
 	}{
 		"junk before the answer": {[]string{"junk", "", `+{"term"`, "{}", ".:7}"}, present, "", 3},
 		"junk alone": {[]string{"junk"}, present, `synchronizer "s" has not answered within 50ms: 1 message came instead that is no part of an answer: ` +
-			`it is of another version (compare pegasus version), or somebody else answers its questions: permit only synchronizers to subscribe to ctl`, 1},
-		"a flood": {nil, `.{"synchronizer":"s","group":"g","term":1,"lost":42}`, `synchronizer "s" has not answered within 50ms: it is flooded, and has lost or refused 40 messages meanwhile: ` +
-			`find out who sends so many (nats server report connections --sort in-msgs), end that, and ask again`, 0},
-		"a part is lost": {[]string{`+{"term"`}, present, `synchronizer "s" has not answered within 50ms: it says that it is there, so it is busy, or parts of its answer are lost; ask again`, 0},
+			`the synchronizer has another version (compare pegasus version), or another client answers its questions: permit only synchronizers to subscribe to ctl`, 1},
+		"a flood": {nil, `.{"synchronizer":"s","group":"g","term":1,"lost":42}`, `synchronizer "s" has not answered within 50ms: the synchronizer is flooded, and has lost or refused 40 messages meanwhile: ` +
+			`find the client that sends so many (nats server report connections --sort in-msgs), end that, and ask again`, 0},
+		"a part is lost": {[]string{`+{"term"`}, present, `synchronizer "s" has not answered within 50ms: the synchronizer announces itself, so it is busy, or parts of its answer are lost; ask again`, 0},
 		"nobody":         {nil, "", `synchronizer "s" has not answered within 50ms: nor does it say any more that it is there: its process hangs, is stopped or has ended`, 0},
 		"no JSON":        {[]string{".{"}, present, `the answer of synchronizer "s" cannot be read, it may be of another version: unexpected EOF`, 0},
 	} {
@@ -77,9 +77,9 @@ func TestRefused(t *testing.T) {
 	denied := fmt.Errorf("bus: %w: nats: permissions violation: Permissions Violation for Publish to \"x\"", bus.ErrPermission)
 	inbox := fmt.Errorf(`bus: %w: nats: permissions violation: Permissions Violation for Subscription to "_INBOX.ours.abc"`, bus.ErrPermission)
 	for want, err := range map[string]error{
-		"user vic may not set parameters of gsync: it needs the role operator":           (&Asker{Person: "vic"}).refused("gsync", wire.VerbSet, denied),
-		"user vic may not reload the configuration of gsync: it needs the role operator": (&Asker{Person: "vic"}).refused("gsync", wire.VerbReload, denied),
-		"user w1 may not ask gsync for why: it needs the role viewer":                    (&Asker{Person: "w1"}).refused("gsync", wire.VerbWhy, denied),
+		"user vic may not set parameters of gsync: the credential needs the role operator":           (&Asker{Person: "vic"}).refused("gsync", wire.VerbSet, denied),
+		"user vic may not reload the configuration of gsync: the credential needs the role operator": (&Asker{Person: "vic"}).refused("gsync", wire.VerbReload, denied),
+		"user w1 may not ask gsync for why: the credential needs the role viewer":                    (&Asker{Person: "w1"}).refused("gsync", wire.VerbWhy, denied),
 		"the user of this connection may not ask gsync for status: the server does not let it hear answers below _INBOX.ours: " +
 			"set inbox_prefix in the context to _INBOX.NAME with the name of the credential, or leave it out": (&Asker{}).refused("gsync", wire.VerbStatus, inbox),
 	} {

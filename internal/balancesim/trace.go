@@ -120,7 +120,7 @@ func (t *reading) line(src []byte) error {
 	case kind.From != nil:
 		return t.traffic(src)
 	}
-	return errors.New(`it has none of "node", "task" and "from"`)
+	return errors.New(`none of "node", "task" and "from" is given`)
 }
 
 // decode reads a line of a kind, which has no keys but that and some more.
@@ -147,7 +147,7 @@ func unreadable(err error) error {
 	case !ok:
 		return err
 	case e.Field == "":
-		return fmt.Errorf("it is an %s and must be an object: {...}", e.Value)
+		return fmt.Errorf("the line is an %s and must be an object: {...}", e.Value)
 	case e.Type.Kind() == reflect.String:
 		return fmt.Errorf("column %d: %q is a %s and must be a text", e.Offset, e.Field, e.Value)
 	}

@@ -42,7 +42,7 @@ func checkServer(server string) error {
 	case at >= 0 && unescaped(rest[:at]):
 		return errors.New("the user, password or token has a character that a URL reserves: write %2F for /, %23 for #, %3F for ?, %40 for @ and %25 for %")
 	case scheme == "http" || scheme == "https":
-		return fmt.Errorf("scheme %q is that of the server's monitoring page: use nats:// and the port for clients, which is 4222 by default", scheme)
+		return fmt.Errorf("scheme %q belongs to the server's monitoring page: use nats:// and the port for clients, which is 4222 by default", scheme)
 	case !slices.Contains([]string{"nats", "tls", "ws", "wss"}, scheme):
 		return fmt.Errorf("scheme %q is none of nats, tls, ws, wss"+example, scheme)
 	case slices.Contains([]string{"nats", "tls", "ws", "wss"}, strings.TrimSuffix(host, ":")) && strings.Contains(rest, "/"):

@@ -138,7 +138,7 @@ func connect(ctx, life context.Context, o nats.Options, d *dialer, window time.D
 			return nc, nil
 		}
 		if strings.Contains(err.Error(), `"server_id"`) || strings.Contains(err.Error(), `\"server_id\"`) {
-			return nil, errors.New("that port speaks plain NATS and not WebSocket: use nats://, or the server's WebSocket port")
+			return nil, errors.New("the port speaks plain NATS and not WebSocket: use nats://, or the server's WebSocket port")
 		}
 		if trying.Err() == nil && !temporary(err) {
 			return nil, fmt.Errorf("%w; %s", err, cure(err))
@@ -179,7 +179,7 @@ func cure(err error) string {
 	case CredentialsRefused(err), errors.Is(err, nats.ErrNkeysNotSupported):
 		return "check the user and password, token, key or credentials file"
 	case errors.Is(err, nats.ErrNoInfoReceived):
-		return "what listens there is not a NATS server; check the address given with --nats"
+		return "the program that listens there is not a NATS server; check the address given with --nats"
 	case errors.Is(err, nats.ErrSecureConnRequired), errors.Is(err, nats.ErrSecureConnWanted):
 		return "use tls:// where the server has TLS and nats:// where it has not"
 	}

@@ -67,8 +67,8 @@ func TestDialRefusesAddresses(t *testing.T) {
 		"nats://h:65536":                 `address "nats://h:65536": port is not 1 to 65535` + example,
 		"nats://h:port":                  `address "nats://h:port": not a URL` + example,
 		"ftp://h":                        `address "ftp://h": scheme "ftp" is none of nats, tls, ws, wss` + example,
-		"http://h":                       `address "http://h": scheme "http" is that of the server's monitoring page: use nats:// and the port for clients, which is 4222 by default`,
-		"https://h:8222/varz":            `address "https://h:8222/varz": scheme "https" is that of the server's monitoring page: use nats:// and the port for clients, which is 4222 by default`,
+		"http://h":                       `address "http://h": scheme "http" belongs to the server's monitoring page: use nats:// and the port for clients, which is 4222 by default`,
+		"https://h:8222/varz":            `address "https://h:8222/varz": scheme "https" belongs to the server's monitoring page: use nats:// and the port for clients, which is 4222 by default`,
 		"nats//h:4222":                   `address "nats//h:4222": the scheme is not written right: write nats://`,
 		"tls:/h":                         `address "tls:/h": the scheme is not written right: write tls://`,
 		"nats://::1:4222":                `address "nats://::1:4222": an IPv6 address stands in brackets: write for example nats://[::1]:4222`,
@@ -96,7 +96,7 @@ func TestDialRefusesAddresses(t *testing.T) {
 func TestDialWebSocketOfAPlainPort(t *testing.T) {
 	address := strings.TrimPrefix(startServer(t, embedded.Options{}).URL(), "nats://")
 	_, err := bus.Dial(t.Context(), "ws://"+address, bus.Options{})
-	want := "bus: connect to NATS at ws://" + address + ": that port speaks plain NATS and not WebSocket: use nats://, or the server's WebSocket port"
+	want := "bus: connect to NATS at ws://" + address + ": the port speaks plain NATS and not WebSocket: use nats://, or the server's WebSocket port"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}

@@ -48,7 +48,7 @@ func (p pairs) Set(text string) error {
 	for part := range strings.SplitSeq(text, ",") {
 		f, start, ok := strings.Cut(strings.TrimSpace(part), "=")
 		if !ok || !strings.Contains(f, ".") || !strings.Contains(start, ".") {
-			return fmt.Errorf("pair %q: give the function that waits and the one that starts, as PACKAGE.FUNC=PACKAGE.START", part)
+			return fmt.Errorf("pair %q: give the function that waits and the function that starts, as PACKAGE.FUNC=PACKAGE.START", part)
 		}
 		if scopeOf(f) != scopeOf(start) {
 			return fmt.Errorf("pair %q: its functions are of two packages or types: give two of the same one", part)

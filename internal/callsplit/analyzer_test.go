@@ -179,7 +179,7 @@ func runAll(t *testing.T, list []string, fixed bool) map[string][]run {
 // TestFlags shows the faults of flags.
 func TestFlags(t *testing.T) {
 	for _, c := range []struct{ flag, want string }{
-		{"-calls=a.F", `pair "a.F": give the function that waits and the one that starts, as PACKAGE.FUNC=PACKAGE.START`},
+		{"-calls=a.F", `pair "a.F": give the function that waits and the function that starts, as PACKAGE.FUNC=PACKAGE.START`},
 		{"-calls=a.F=b.G", `pair "a.F=b.G": its functions are of two packages or types: give two of the same one`},
 		{"-bound=1", "the number of open calls must be between 2 and 1024"},
 		{"-bound=1025", "the number of open calls must be between 2 and 1024"},

@@ -108,7 +108,7 @@ func (p *parser) tree(name string, s config.Synchronizer) {
 			break
 		}
 		if g := s.Members.Group; g != "" && other.Value.Members.Group == g {
-			p.doc.FaultAt(path(name, "members", "group"), "the group %q is that of %q: a member obeys one synchronizer; put both sections together, or give this one a group of its own", g, other.Key)
+			p.doc.FaultAt(path(name, "members", "group"), "the group %q belongs to %q already: a member obeys one synchronizer; put both sections together, or give this synchronizer a group of its own", g, other.Key)
 			break
 		}
 	}

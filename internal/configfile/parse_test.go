@@ -79,7 +79,7 @@ func TestOneOfAGroup(t *testing.T) {
     members: {group: w}
     state: {load: float}
 `
-	const want = `c.yaml:6:22: synchronizers.b.members.group: the group "w" is that of "a": a member obeys one synchronizer; put both sections together, or give this one a group of its own`
+	const want = `c.yaml:6:22: synchronizers.b.members.group: the group "w" belongs to "a" already: a member obeys one synchronizer; put both sections together, or give this synchronizer a group of its own`
 	if _, err := configfile.Parse("c.yaml", []byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}

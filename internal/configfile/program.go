@@ -59,7 +59,7 @@ func parseProgram(name string, src []byte, toRun bool, overrides []plan.Override
 	for _, b := range file.Program.Blocks {
 		if b.Name == wire.ProcessorRegion {
 			doc.Add(yamlconf.Fault{
-				Path: "program.blocks." + b.Name, Message: fmt.Sprintf("a block cannot have the name %q: it is that of the region of every processor", b.Name),
+				Path: "program.blocks." + b.Name, Message: fmt.Sprintf("a block cannot have the name %q: the region of every processor has this name", b.Name),
 				Hint: "give it another name",
 			})
 		}
@@ -138,7 +138,7 @@ func (p *parser) host(toRun bool) string {
 		}
 		if host != nil {
 			if toRun {
-				p.doc.FaultAt(path(e.Key, "members"), "the members of %s and of %s are processes: the blocks of a program run on those of one synchronizer, and its switches read the predicates of that one: leave one, and run the others from a file of their own", host.Key, e.Key)
+				p.doc.FaultAt(path(e.Key, "members"), "the members of %s and of %s are processes: a program has one synchronizer of processes, which runs its blocks and judges the predicates of its switches: leave one, and run the others from a file of their own", host.Key, e.Key)
 			}
 			return ""
 		}
@@ -332,7 +332,7 @@ func (c *construct) UnmarshalNode(n yamlconf.Node) error {
 			return err
 		}
 	}
-	return n.Fault("this is no construct: it has none of the keys seq, par, if, case, while, until, do")
+	return n.Fault("not a construct: none of the keys seq, par, if, case, while, until, do is given")
 }
 
 func read[T program.Construct](n yamlconf.Node) (program.Construct, error) {

@@ -107,7 +107,7 @@ func TestHosted(t *testing.T) {
 		"synchronizers: {s: {members: {group: g}}}\n" + rest: "",
 		threads + rest: "",
 		"synchronizers: {s: {members: {group: g}}, u: {members: {group: h}, predicates: {p: {when: len(members) > 1}}}}\n" +
-			"program: {name: x, blocks: {a: {}}, body: {if: u.p, then: a}}\n": "test.yaml:1:56: synchronizers.u.members: the members of s and of u are processes: the blocks of a program run on those of one synchronizer, and its switches read the predicates of that one: leave one, and run the others from a file of their own",
+			"program: {name: x, blocks: {a: {}}, body: {if: u.p, then: a}}\n": "test.yaml:1:56: synchronizers.u.members: the members of s and of u are processes: a program has one synchronizer of processes, which runs its blocks and judges the predicates of its switches: leave one, and run the others from a file of their own",
 		threads + "program: {name: x, blocks: {a: {threads: 2, synchronizer: t}}, body: {do: a, async: [p]}}\n": "test.yaml:4:86: program.body.async[0]: t.p is judged inside each process, and its signals go to threads there",
 	} {
 		file, err := configfile.ParseToRun("test.yaml", []byte(src))

@@ -74,7 +74,7 @@ func (a *adviser) weaker(r *plan.Rule, field, below string) {
 		at = "predicates." + r.Key + ".when"
 	}
 	a.warn(at, "judge the threads' own states by a predicate of "+below+", or "+hint+": inst loses nothing by summaries",
-		"%s is weaker here than it says: the field %q is told by the summary of %q, which holds only from the latest start of the threads' states to the earliest end, so it may miss what held of the threads",
+		"%s is weaker here than its name: the field %q comes from the summary of %q, which holds only from the latest start of the threads' states to the earliest end, so the predicate may miss true conditions of the threads",
 		word, field, below)
 }
 
@@ -98,7 +98,7 @@ func (a *adviser) predicate(name string, p *config.Predicate) {
 	a.bounds(name)
 	for _, u := range a.plan.Uses {
 		if u.At == at+".when" && constant(u.Uses) {
-			a.warn(u.At, "compare something with the state of members or with memory", "this condition is the same on every global state")
+			a.warn(u.At, "compare something with the state of members or with memory", "the condition has the same value on every global state")
 		}
 	}
 	if p.Every && p.Cooldown == 0 && len(p.Signal) > 0 && !a.guarded(at) {
@@ -111,7 +111,7 @@ func (a *adviser) predicate(name string, p *config.Predicate) {
 		to := [2]string{s.To.Group, signal}
 		if seen[to] {
 			a.warn(fmt.Sprintf("%s.signal[%d]", at, i), "give each a name of its own",
-				"a second signal %q of one decision: a member that gets both takes this one for a copy and ignores it", signal)
+				"a second signal %q of the same decision: a member that gets both takes the second for a copy and ignores it", signal)
 		}
 		seen[to] = true
 	}

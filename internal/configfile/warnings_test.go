@@ -41,7 +41,7 @@ func TestWarnings(t *testing.T) {
 		},
 		"constant": {
 			"    memory: {m: {type: int, initial: 0}}\n    predicates:\n      a: {when: \"true\", set: {m: \"1\"}}\n      b: {when: memory.m == 0, set: {m: \"1\"}}\n",
-			[]string{"6:11 this condition is the same on every global state"},
+			[]string{"6:11 the condition has the same value on every global state"},
 		},
 		"memory": {
 			"    memory: {a: int, b: {type: int, initial: 0}, c: {type: int, initial: 3}, d: int}\n    predicates:\n      p: {when: memory.a + memory.c > memory.d, set: {b: memory.b + 1, d: \"1\"}}\n",
@@ -79,8 +79,8 @@ func TestWarnings(t *testing.T) {
 		"one name twice": {
 			"    predicates:\n      p:\n        when: len(members) > 1\n        signal: [{kind: cancel, region: a}, {kind: cancel, region: b, name: x}, {kind: cancel, region: c, name: x}, {kind: cancel, region: d, name: p}, {kind: cancel, region: e, name: x, to: {group: h}}]\n",
 			[]string{
-				`7:81 a second signal "x" of one decision: a member that gets both takes this one for a copy and ignores it`,
-				`7:117 a second signal "p" of one decision: a member that gets both takes this one for a copy and ignores it`,
+				`7:81 a second signal "x" of the same decision: a member that gets both takes the second for a copy and ignores it`,
+				`7:117 a second signal "p" of the same decision: a member that gets both takes the second for a copy and ignores it`,
 			},
 		},
 	} {
@@ -323,7 +323,7 @@ func TestSummaries(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := func(at, word, or string) string {
-		return at + " " + word + ` is weaker here than it says: the field "idle" is told by the summary of "t", which holds only from the latest start of the threads' states to the earliest end, so it may miss what held of the threads; ` +
+		return at + " " + word + ` is weaker here than its name: the field "idle" comes from the summary of "t", which holds only from the latest start of the threads' states to the earliest end, so the predicate may miss true conditions of the threads; ` +
 			"judge the threads' own states by a predicate of t, or " + or + ": inst loses nothing by summaries"
 	}
 	want := []string{

@@ -31,7 +31,7 @@ Modalities:
   inst         local states that were held at the same time
   definitely   runs of states in which --where holds overlapped
   possibly     they may have overlapped
-  atleast      those of some --k members overlapped
+  atleast      the runs of any --k members overlapped
 
 Exit codes: 0 done, 1 failure (a line that is no line of a trace or not in its
 participant's order, a file that cannot be read), 2 wrong usage.`
@@ -83,9 +83,9 @@ func New(fail func(error) error) *cobra.Command {
 	flags.IntVar(&f.k, "k", 0, "how many members of atleast, `N`")
 	flags.StringVar(&f.where, "where", "", "`EXPR` on a participant's state, such as 'state.role == \"leader\"'")
 	flags.StringVar(&f.when, "when", "", "keep the global states on which `EXPR` on members holds")
-	flags.StringVar(&f.schema, "schema", "", "`TYPES` of the fields, such as role:string,load:float (default those of their first values)")
+	flags.StringVar(&f.schema, "schema", "", "`TYPES` of the fields, such as role:string,load:float (default: the types of their first values)")
 	flags.BoolVar(&f.final, "final", false, "print each global state when all its states have ended")
-	flags.BoolVar(&f.epochs, "epochs", false, "go on without members that have left")
+	flags.BoolVar(&f.epochs, "epochs", false, "continue without members that have left")
 	flags.BoolVar(&f.lenient, "lenient", false, "skip and count lines that are refused")
 	flags.StringVar(&f.format, "format", "json", "json or text")
 	flags.BoolVar(&f.stats, "stats", false, "print a summary on stderr")

@@ -108,7 +108,7 @@ func (e *Encoder) value(p unsafe.Pointer, c *column, declared *scgs.Field) (scgs
 	if c.list {
 		slice := (*[]byte)(p) // Of whatever: its length is the number of elements.
 		if n := len(*slice); n > scgs.MaxElements {
-			return value, fmt.Errorf("agent: field %s of %v has %d elements, at most %d are told", c.goName, e.typ, n, scgs.MaxElements)
+			return value, fmt.Errorf("agent: field %s of %v has %d elements, at most %d can be reported", c.goName, e.typ, n, scgs.MaxElements)
 		}
 		value = e.list(unsafe.Pointer(unsafe.SliceData(*slice)), len(*slice), c, as.Elem())
 	} else {

@@ -138,7 +138,7 @@ func layoutOf(t reflect.Type) (*layout, error) {
 		}
 		typ := typeOf(f.Type)
 		if typ == scgs.Invalid {
-			wrong.add(t, f.Name, "field %s of %v has type %v, which no state field has: use bool, an integer, a float, string, time.Duration or a slice of one of them, or leave it out with the tag `pegasus:\"-\"`", f.Name, t, f.Type)
+			wrong.add(t, f.Name, "field %s of %v has type %v, which no state field has: use bool, an integer, a float, string, time.Duration or a slice of these, or leave the field out with the tag `pegasus:\"-\"`", f.Name, t, f.Type)
 			continue
 		}
 		if strings.HasPrefix(name, Filled) {

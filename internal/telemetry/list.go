@@ -31,11 +31,11 @@ var (
 	Frames = Synchronizer.add(Counter, "pegasus.frames", "{frame}",
 		"Frames of members that could be read, by kind.", "kind")
 	Reports = Synchronizer.add(Counter, "pegasus.reports", "{report}",
-		"Reports of members that were taken in, without copies.")
+		"Reports of members that were accepted, without copies.")
 	Gaps = Synchronizer.add(Counter, "pegasus.gaps", "{gap}",
-		"Gaps in the reports of a member that no ring could fill; what was in them is unknown.")
+		"Gaps in the reports of a member that no ring could fill; the states in the gaps are unknown.")
 	Collapsed = Synchronizer.add(Counter, "pegasus.states.collapsed", "{state}",
-		"Local states given up because too many of one member waited for those of others.")
+		"Local states dropped because too many states of one member waited for states of others.")
 	GlobalStates = Synchronizer.add(Counter, "pegasus.global_states", "{state}",
 		"Global states found; in partial ones the state of some member is unknown.", "partial")
 	Verdicts = Synchronizer.add(Counter, "pegasus.verdicts", "{verdict}",
@@ -51,7 +51,7 @@ var (
 	BalanceMoves = Synchronizer.add(Counter, "pegasus.balance.moves", "{move}",
 		"Moves of loads that the section balance has ordered.", "strategy")
 	BalanceRefused = Synchronizer.add(Counter, "pegasus.balance.refused", "{refusal}",
-		"What plans considered or were told and refused, counted in each plan.", "strategy")
+		"Moves that a plan considered, or a node asked for, and the plan refused; counted in each plan.", "strategy")
 	Probes = Synchronizer.add(Counter, "pegasus.probes", "{probe}",
 		"Requests for evidence that were sent.")
 	Resends = Synchronizer.add(Counter, "pegasus.resends", "{request}",
@@ -71,21 +71,21 @@ var (
 	Connected = Synchronizer.add(Gauge, "pegasus.connected", "{connection}",
 		"1 while the NATS server can be reached, otherwise 0.")
 	Leads = Synchronizer.add(Gauge, "pegasus.leads", "{process}",
-		"1 while this process leads, 0 while it stands by for another one.")
+		"1 while this process leads, 0 while it is a standby.")
 	MembersOnline = Synchronizer.add(Gauge, "pegasus.members.online", "{member}",
-		"Members that are there.")
+		"Members that are online.")
 	MembersAwaited = Synchronizer.add(Gauge, "pegasus.members.awaited", "{member}",
 		"Members that an epoch needs: count before the first one, min afterwards.")
 	MembersClock = Synchronizer.add(Gauge, "pegasus.members.clock", "{member}",
-		"Members that are there, by the status of their clock; exact ones read the reference clock itself.", "status")
+		"Online members, by the status of their clock; members with status exact read the reference clock itself.", "status")
 	MembersBound = Synchronizer.add(Gauge, "pegasus.members.clock.bound", "s",
-		"Widest bound (half the width) of the newest stamps of members that have one; not there without any.")
+		"Widest bound (half the width) of the members' newest stamps; absent if no member has a bound.")
 	Predicates = Synchronizer.add(Gauge, "pegasus.predicates", "{predicate}",
-		"Predicates by their newest verdict in this epoch; those without one are unknown.", "truth")
+		"Predicates by their newest verdict in this epoch; a predicate without a verdict is unknown.", "truth")
 	Epoch = Synchronizer.add(Gauge, "pegasus.epoch", "{epoch}",
-		"Number of the epoch in force; 0 while there are too few members and nothing is decided.")
+		"Number of the current epoch; 0 while there are too few members and nothing is decided.")
 	StepDuration = Synchronizer.histogram("pegasus.step.duration", []float64{1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 1},
-		"Time one step of the synchronizer took, with what it sent.")
+		"Duration of one step of the synchronizer, with the sending of its messages.")
 	VerdictLatency = Synchronizer.histogram("pegasus.verdict.latency", []float64{3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1, 3},
 		"Time from a report in the inbox to the verdict it changed or the decision it led to.")
 )
@@ -94,13 +94,13 @@ var (
 // the attributes synchronizer and tenant.
 var (
 	ProgramRuns = Program.add(Counter, "pegasus.program.runs", "{run}",
-		"Runs of blocks that were started, and that are done, failed, canceled or lost, or went on after they were given up (perhaps_twice); those of earlier lives of the program count.", "event")
+		"Runs of blocks that were started, done, failed, canceled or lost, or continued after they were given up (perhaps_twice); runs of earlier lives of the program count.", "event")
 	ProgramRunning = Program.add(Gauge, "pegasus.program.running", "{run}",
 		"Runs that have not ended.")
 	ProgramWaiting = Program.add(Gauge, "pegasus.program.waiting", "{block}",
 		"Blocks that wait for a processor.")
 	Bodies = Program.add(Counter, "pegasus.bodies", "{body}",
-		"Inputs given to processors, and results and failures taken from them: whole (taken), refused, and repeated ones, which were there before.", "kind", "fate")
+		"Inputs given to processors, and results and failures received from them: accepted whole (taken), refused, or received before (repeated).", "kind", "fate")
 	BodyBytes = Program.add(Counter, "pegasus.bodies.bytes", "{byte}",
 		"Bytes of the bodies that were taken.", "kind")
 )
@@ -110,17 +110,17 @@ var (
 	AgentStates = Agent.add(Counter, "pegasus.agent.states", "{state}",
 		"States that were begun or ended.")
 	AgentDropped = Agent.add(Counter, "pegasus.agent.states.dropped", "{state}",
-		"States pushed out of the ring before anybody was told; they are unknown to the synchronizer.")
+		"States that left the ring before they were sent; they are unknown to the synchronizer.")
 	AgentRing = Agent.add(Sum, "pegasus.agent.ring", "{state}",
-		"States kept in the ring in case they are asked for again.")
+		"States that the ring keeps for repeated requests.")
 	AgentBatches = Agent.add(Counter, "pegasus.agent.batches", "{batch}",
-		"Batches made, with those that only say that a state still holds.")
+		"Batches made, including batches that only say that a state still holds.")
 	AgentResent = Agent.add(Counter, "pegasus.agent.states.resent", "{state}",
-		"States told again because a message was lost.")
+		"States sent again because a message was lost.")
 	AgentSendErrors = Agent.add(Counter, "pegasus.agent.send.errors", "{message}",
 		"Messages that could not be sent because the server was away.")
 	AgentRejected = Agent.add(Counter, "pegasus.agent.rejected", "{message}",
-		"Messages that were refused: unreadable ones (frame), and those of another incarnation or term (strange).", "reason")
+		"Messages that were refused: unreadable messages (frame), and messages of another incarnation or term (strange).", "reason")
 	AgentRejoins = Agent.add(Counter, "pegasus.agent.rejoins", "{rejoin}",
 		"Returns after the synchronizer had dropped the member.")
 	AgentSignals = Agent.add(Counter, "pegasus.agent.signals", "{signal}",

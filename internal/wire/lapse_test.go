@@ -10,7 +10,7 @@ import (
 // TestLapse: what a cancellation for want of control has come to travels as an answer, which
 // is told apart from those to signals.
 func TestLapse(t *testing.T) {
-	a := wire.Lapse("search", 7, "w", 3, control.Applied, "it was without control for 5s")
+	a := wire.Lapse("search", 7, "w", 3, control.Applied, "the region was without control for 5s")
 	a.Decision.Synchronizer = "s"
 	frame, _, err := wire.AppendAck(nil, &wire.Ack{Member: "w", Incarnation: 1, Answers: []wire.Answer{a}})
 	if err != nil {

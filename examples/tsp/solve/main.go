@@ -33,7 +33,7 @@ every run. A column of good and NOT says whether the figure is as wanted.
 
 Arguments are TSPLIB files, directories of them, random:N:SEED, and names of
 embedded instances; without any, all embedded ones are taken. Published optima
-are those of the INDEX.csv in a directory and of the embedded list.
+come from the INDEX.csv in a directory and from the embedded list.
 
 Flags:
   -show WHAT    one of the above (default proofs)
