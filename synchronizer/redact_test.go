@@ -68,7 +68,7 @@ func recordRedacted(t *testing.T, config string, opt synchronizer.Options) []byt
 // unknown with the reason, and the others as they were.
 func TestReplayWithoutRedactedValues(t *testing.T) {
 	journal := recordRedacted(t, redacted, synchronizer.Options{})
-	if bytes.Contains(journal, []byte("8641")) || !bytes.Contains(journal, []byte(`"state":[true,null]`)) {
+	if hasSecret(journal) || !bytes.Contains(journal, []byte(`"state":[true,null]`)) {
 		t.Errorf("the journal has the value, or no null in its place:\n%s", journal)
 	}
 	outs := regexp.MustCompile(`"out":"[0-9a-f]*"`).FindAll(journal, -1)
@@ -126,7 +126,7 @@ func TestReplayWithoutRedactedValues(t *testing.T) {
 // that comes out is as recorded.
 func TestReplayComparesWithRedactedFields(t *testing.T) {
 	journal := recordRedacted(t, unread, synchronizer.Options{})
-	if bytes.Contains(journal, []byte("8641")) {
+	if hasSecret(journal) {
 		t.Error("the journal has the value")
 	}
 	got, err := synchronizer.Replay(bytes.NewReader(journal), synchronizer.ReplayOptions{})
@@ -211,3 +211,8 @@ func TestReplayOfAProgramThatReadsARedactedField(t *testing.T) {
 		t.Errorf("%v, want %q", err, want)
 	}
 }
+
+// hasSecret reports whether a text has the value 8641 of a redacted field: not as a part of an instant or of a digest.
+func hasSecret(text []byte) bool { return secret.Match(text) }
+
+var secret = regexp.MustCompile(`(^|[^0-9a-f])8641([^0-9a-f]|$)`)

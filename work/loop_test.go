@@ -220,17 +220,23 @@ func TestLoopSpeedsOf(t *testing.T) {
 		}
 		for name, like := range map[string]string{"pixels": "rows", "others": "", "strangers": "none"} {
 			var got, at []int
+			var mu sync.Mutex // of at
 			for i, p := range list {
 				first := false
 				p.name, p.like, p.last = name, like, 1
 				p.body = func(*Iteration, int) {
 					if !first { // What it has before more is handed out.
-						rows, _ := list[i].l.machine.Assigned()
 						n := 0
+						list[i].s.mu.Lock()
+						rows, _ := list[i].l.machine.Assigned()
 						for _, s := range rows {
 							n += s.Len()
 						}
-						first, at = true, append(at, n)
+						list[i].s.mu.Unlock()
+						first = true
+						mu.Lock()
+						at = append(at, n)
+						mu.Unlock()
 					}
 				}
 			}

@@ -51,7 +51,10 @@ func TestRecord(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if tells := g.tells; record && tells > 60 {
+			g.mu.Lock()
+			tells := g.tells
+			g.mu.Unlock()
+			if record && tells > 60 {
 				t.Errorf("%d states were told in 3 s, want 10 a second of each member at most", tells)
 			}
 		})

@@ -94,7 +94,7 @@ func TestLive(t *testing.T) {
 	if files, err := os.ReadDir(dir); err != nil || len(files) > 0 {
 		t.Errorf("the run has left %v, %v", files, err)
 	}
-	if code, _, stderr := execute(t, "status"); code != exitFailure || !strings.Contains(stderr, "no local run goes on, none is noted in "+dir) {
+	if code, _, stderr := execute(t, "status"); code != exitFailure || !strings.Contains(stderr, "no local run found, none is noted in "+dir) {
 		t.Errorf("exit %d, stderr %q", code, stderr)
 	}
 }
@@ -172,7 +172,7 @@ func TestNotesOfRuns(t *testing.T) {
 	all := strings.Join(notes, "\n")
 	if len(notes) != 2 || !containsAll(all, []string{
 		"the run of process 1073741824 at nats://127.0.0.1:3, begun 2030-01-02 05:04:05, has ended without a word; its note ",
-		"run-bad.json is not the note of a run and is passed over: it lacks url or pid",
+		"run-bad.json is not the note of a run and is passed over: key url or pid is missing",
 	}) {
 		t.Errorf("notes %s", all)
 	}
