@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -290,10 +291,16 @@ func (b *Bus) gather(ctx context.Context, subject string, data []byte, take func
 		return err
 	}
 	// Without this a request that is refused has no answer, and fails when its time is over.
-	for _, part := range []string{`"` + subject + `"`, `"` + inbox + `"`} {
-		if err := b.Refused(part); err != nil && b.nc.LastError() != before { //nolint:errorlint // Is it the same one?
-			return err
+	refused := func() error {
+		for _, part := range []string{`"` + subject + `"`, `"` + inbox + `"`} {
+			if err := b.Refused(part); err != nil && b.nc.LastError() != before { //nolint:errorlint // Is it the same one?
+				return err
+			}
 		}
+		return nil
+	}
+	if err := refused(); err != nil {
+		return err
 	}
 	for {
 		m, err := sub.NextMsgWithContext(ctx)
@@ -301,7 +308,7 @@ func (b *Bus) gather(ctx context.Context, subject string, data []byte, take func
 		case errors.Is(err, nats.ErrSlowConsumer):
 			continue // Counted at the end.
 		case err != nil:
-			return b.translate(err, 0)
+			return cmp.Or(refused(), b.translate(err, 0)) // The client may have learned of a refusal after the flush.
 		case len(m.Data) == 0 && m.Header.Get("Status") == "503":
 			return ErrNoResponders
 		}
