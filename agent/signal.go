@@ -18,9 +18,9 @@ type Signal struct {
 	Region    string           // that it was sent into
 	Decision  control.Decision // the same for all signals of one firing
 	Data      []control.Datum  // as the configuration declares them
-	// Over is set if the synchronizer knew at its decision that a state which the decision rests on had ended. The
-	// condition did hold, and does not hold any more. False does not mean that it still holds: a state may have ended
-	// since, or its end was not known yet. Signals between threads, and those of synchronizers of older releases, leave it false.
+	// Over is true if the synchronizer knew, when it decided, that a state of the witness had ended. The condition
+	// held, and holds no more. False does not mean that the condition still holds: a state may have ended later, or
+	// the synchronizer may not have known its end. Signals between threads, and older synchronizers, never set it.
 	Over bool
 }
 

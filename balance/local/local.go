@@ -147,7 +147,7 @@ type Share struct {
 	// Part is how much it gives of what is left in the divisible task of View.Items,
 	// from 0 to 1, at the next Yield of that task; [Share.ItemsOf] makes it items.
 	Part float64
-	// Near says that of Tasks only those may go whose data the asking member has.
+	// Near restricts Tasks to tasks whose data the asking member has.
 	Near bool
 }
 

@@ -17,8 +17,9 @@ type Path struct {
 	Column, Other int
 }
 
-// Paths lists the ways of tasks among members, those of links in their order, those of a tree by level. Other kinds have
-// none: their members ask and offer by load. The error is all faults of the configuration, joined.
+// Paths lists the ways on which tasks move among the members: of links in the order of the text, of a tree by level.
+// Other kinds have no fixed ways, since their members ask and offer by load. The error joins all faults of the
+// configuration.
 func (c Config) Paths(members []string) ([]Path, error) {
 	strategy, err := New(c)
 	if err != nil {

@@ -51,7 +51,7 @@ func Arbitrate(workers []Worker, weights []float64) ([]int, error) {
 		}
 	}
 	slices.SortStableFunc(idle, func(a, b int) int { return compareDown(s.speed[a], s.speed[b]) })
-	for _, i := range idle { // The fastest first: the others even out what is left.
+	for _, i := range idle { // The fastest first, so that slower workers even out the rest.
 		best := -1
 		for p := range s.weight {
 			if s.weight[p] > 0 && (best < 0 || s.gain(p, s.speed[i]) > s.gain(best, s.speed[i])) {

@@ -16,7 +16,7 @@ import (
 	"github.com/gopegasus/pegasus/embedded"
 )
 
-// poison turns a good report into one that a synchronizer has to refuse.
+// poison turns a good report into a report that the synchronizer must refuse.
 type poison func(r *rand.Rand, good []byte) []byte
 
 // poisons are the kinds, each on the subject of a member that does not exist.

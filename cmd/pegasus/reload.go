@@ -119,7 +119,7 @@ func (s *session) reread() (*synchronizer.Config, error) {
 	if err != nil {
 		s.feed.put(show.Entry{At: time.Now(), Event: kept(err.Error())})
 	}
-	if err != nil && s.keys != nil { // An operator who has revoked a user learns that this is done.
+	if err != nil && s.keys != nil { // Tell the operator that the revocations took effect.
 		err = fmt.Errorf("the keys of %s were read again, with their revocations; the configuration was not: %w", s.flags.keys, err)
 	}
 	return cfg, err

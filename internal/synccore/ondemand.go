@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// lookCost is how long the machine asks as the detector needs it after a look ahead that found
-	// that it must ask, for each member of the epoch: to look costs about a tenth of that.
+	// lookCost is the pause between two look-aheads, for each member of the epoch. The pause follows a look-ahead
+	// that found that the machine must ask. Until it ends, the machine asks for what the detector needs.
 	lookCost = time.Microsecond
-	// fewMembers are asked past all that waits each time: of more members new states arrive at any time, so
-	// that this would never end, and their reports bring the evidence soon.
+	// fewMembers is the largest number of members that are asked past all waiting states each time. In a larger
+	// group new states arrive all the time, and their reports bring the evidence soon.
 	fewMembers = 64
-	// manyTogether is how many members share a process, at least and on average, if a question to all of them is so
-	// cheap that more than fewMembers are always asked: it saves a round trip.
+	// manyTogether is how many members must share a process on average, in a group of more than fewMembers, so
+	// that the machine always asks: a question then serves many members, and asking early saves a round trip.
 	manyTogether = 8
 )
 
