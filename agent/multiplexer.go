@@ -261,7 +261,7 @@ func (c *multiplexer) receive(msg bus.Message) {
 	case err != nil:
 	case kind == wire.KindProbe:
 		var p wire.Probe
-		if p, err = wire.DecodeProbe(msg.Data); err == nil && p.Seq == 0 {
+		if p, err = wire.DecodeProbe(msg.Data); err == nil && p.Seq == 0 && p.Domain == "" {
 			c.contact.led()
 			c.ask(&p)
 			c.hurry()

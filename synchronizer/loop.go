@@ -503,9 +503,12 @@ func (l *loop) deliver() {
 	}
 	l.sendAll(out.Signals)
 	for i := range out.Probes {
-		l.post(out.Probes[i].To, out.Probes[i].Via, func(dst []byte) ([]byte, error) {
-			return wire.AppendProbe(dst, &out.Probes[i].Msg)
-		})
+		encode := func(dst []byte) ([]byte, error) { return wire.AppendProbe(dst, &out.Probes[i].Msg) }
+		if p := &out.Probes[i]; p.To == "" {
+			l.send(l.subjects.Announce(), encode)
+		} else {
+			l.post(p.To, p.Via, encode)
+		}
 	}
 }
 

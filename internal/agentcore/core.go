@@ -165,7 +165,7 @@ func New(o Options) *Core {
 	if o.Local {
 		gate.Once()
 	}
-	o.Hello.Causes, o.Hello.Over = !o.Local, !o.Local
+	o.Hello.Causes, o.Hello.Over, o.Hello.Common = !o.Local, !o.Local, !o.Local
 	return &Core{
 		hello:      o.Hello,
 		quality:    o.Hello.Quality,

@@ -199,6 +199,12 @@ func (c *Core) catchUp(next uint64) {
 // probe takes a request for evidence, which a batch answers at once if the state asked
 // about is over.
 func (c *Core) probe(now clocksync.Instant, p *wire.Probe) {
+	if p.Domain != "" {
+		if p.Domain != c.hello.Domain || c.hello.Multiplexer != "" || !c.open {
+			return
+		}
+		p = &wire.Probe{Incarnation: c.hello.Incarnation, Seq: c.seq, AfterMono: p.AfterMono, AfterTime: p.AfterTime}
+	}
 	switch {
 	case p.Incarnation != c.hello.Incarnation:
 		c.stats.Strange++

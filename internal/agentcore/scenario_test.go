@@ -28,6 +28,7 @@ import (
 //	probe seq=N [mono=MS] [time=MS] [incarnation=N] | resend from=N to=N
 //	signal number=N entry=N [name=S] [cancel] [from=S] [decided=S] [term=N] [epoch=N] [incarnation=N] [target=M] | next entry=N | finish
 //	lapse entry=N after=MS | recorded entry=N | back
+//	probe-domain name=DOMAIN mono=MS time=MS
 //	recall | quit | stats
 //	flush
 func TestScenarios(t *testing.T) {
@@ -78,6 +79,12 @@ func (w *world) run(t *testing.T, d *datadriven.TestData) {
 		w.tell(w.core.End(now, at))
 	case "alive":
 		w.tell(w.core.Alive(now, at))
+	case "probe-domain":
+		var domain string
+		d.ScanArgs(t, "name", &domain)
+		w.core.OnProbe(now, &wire.Probe{
+			AfterMono: instant(t, d, "mono", clocksync.MinInstant), AfterTime: instant(t, d, "time", clocksync.MinInstant), Domain: clocksync.Domain(domain),
+		})
 	case "probe":
 		w.core.OnProbe(now, &wire.Probe{
 			Incarnation: num(t, d, "incarnation", w.core.Incarnation()),

@@ -141,6 +141,7 @@ func TestJournalIsLossless(t *testing.T) {
 			if rapid.Bool().Draw(r, "newer") {
 				in.Hello.Process, in.Hello.Asks, in.Hello.Had = rapid.Uint64().Draw(r, "process"), rapid.Bool().Draw(r, "asks"), rapid.Uint64Min(1).Draw(r, "had")
 				in.Hello.Over = rapid.Bool().Draw(r, "over")
+				in.Hello.Common = rapid.Bool().Draw(r, "common")
 			}
 			if rapid.Bool().Draw(r, "fated") {
 				cause := control.Cause{Source: rapid.Uint64Min(1).Draw(r, "source"), Witness: rapid.Uint64().Draw(r, "witness"), Firing: 2}

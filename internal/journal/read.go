@@ -428,7 +428,7 @@ func (l *helloLine) message() *wire.Hello {
 	h := &wire.Hello{
 		Member: l.Member, Incarnation: l.Incarnation, Host: l.Host, Domain: l.Domain, Quality: l.Quality,
 		Typed: l.Typed, Threads: l.Threads, Multiplexer: l.Multiplexer, Leader: l.Leader, Term: l.Term,
-		Causes: l.Causes, Life: l.Life, Fates: l.Fates, Same: l.Same, Process: l.Process, Asks: l.Asks, Had: l.Had, Over: l.Over,
+		Causes: l.Causes, Life: l.Life, Fates: l.Fates, Same: l.Same, Process: l.Process, Asks: l.Asks, Had: l.Had, Over: l.Over, Common: l.Common,
 	}
 	for _, f := range l.Schema {
 		h.Schema = append(h.Schema, scgs.Field(f))

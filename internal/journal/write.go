@@ -79,6 +79,7 @@ type (
 		Asks        bool              `json:"asks,omitempty"`
 		Had         uint64            `json:"had,omitempty"`
 		Over        bool              `json:"over,omitempty"`
+		Common      bool              `json:"common,omitempty"`
 	}
 	fieldLine struct {
 		Name  string    `json:"name"`
@@ -177,7 +178,7 @@ func newHelloLine(h *wire.Hello) helloLine {
 	line := helloLine{
 		Member: h.Member, Incarnation: h.Incarnation, Host: h.Host, Domain: h.Domain, Quality: h.Quality,
 		Typed: h.Typed, Threads: h.Threads, Multiplexer: h.Multiplexer, Leader: h.Leader, Term: h.Term,
-		Causes: h.Causes, Life: h.Life, Fates: h.Fates, Same: h.Same, Process: h.Process, Asks: h.Asks, Had: h.Had, Over: h.Over,
+		Causes: h.Causes, Life: h.Life, Fates: h.Fates, Same: h.Same, Process: h.Process, Asks: h.Asks, Had: h.Had, Over: h.Over, Common: h.Common,
 	}
 	for _, f := range h.Schema {
 		line.Schema = append(line.Schema, fieldLine(f))

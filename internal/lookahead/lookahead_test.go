@@ -1,6 +1,7 @@
 package lookahead_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/gopegasus/pegasus/clocksync"
@@ -108,5 +109,67 @@ func TestBegins(t *testing.T) {
 	b.Ask(1, scgs.Need{AfterMono: 30, AfterTime: 100})
 	if need, lacks := b.Need(1, 99, 999); !lacks || need.AfterMono != 30 || need.AfterTime != 130 {
 		t.Errorf("%+v, %t", need, lacks)
+	}
+}
+
+// TestTrial: a trial finds the global states that follow if the newest states last, in their order, and is
+// not sound where a state is missing, unknown or has ended, or where too many wait.
+func TestTrial(t *testing.T) {
+	plan := level(t, `    predicates: {p: {when: "all(members, .on)"}}`)
+	rows := [][]scgs.Value{{scgs.BoolValue(false)}, {scgs.BoolValue(true)}}
+	at := func(ms int) clocksync.Stamp {
+		i := clocksync.Instant(ms) * 1_000_000
+		return clocksync.Stamp{Domain: "h", Mono: i, Within: clocksync.Around(i, 0)}
+	}
+	// states are a member's: each begins at the instant given and has the row of its number, the last one is open.
+	states := func(begins ...int) []scgs.Part {
+		parts := make([]scgs.Part, len(begins))
+		for i, ms := range begins {
+			parts[i] = scgs.Part{Seq: uint64(i + 1), Ref: scgs.Ref(i % 2), Start: at(ms), End: at(ms + 1), Open: true}
+			if i > 0 {
+				parts[i-1].End, parts[i-1].Open = at(ms), false
+			}
+		}
+		return parts
+	}
+	trial := lookahead.NewTrial(plan)
+	trial.Reset([]predicates.Member{{Name: "a"}, {Name: "b"}}, []clocksync.Domain{"h", "h"})
+	row := func(_ int, ref scgs.Ref) []scgs.Value { return rows[ref] }
+	find := func(a, b []scgs.Part) (truths []predicates.Truth) {
+		trial.Begin()
+		trial.Add(0, a)
+		trial.Add(1, b)
+		if !trial.Sound() {
+			return nil
+		}
+		for {
+			next, more := trial.Next(row)
+			if !more {
+				return truths
+			}
+			truths = append(truths, next[0])
+		}
+	}
+	const yes, no = predicates.True, predicates.False
+	for _, c := range []struct {
+		a, b []scgs.Part
+		want []predicates.Truth
+	}{
+		{states(0), states(1), []predicates.Truth{no}},
+		{states(0, 10), states(1, 11), []predicates.Truth{no, no, yes}},
+		{states(0, 10, 20), states(1, 15), []predicates.Truth{no, no, yes, no}},
+		{states(0, 10, 20), states(1, 25), []predicates.Truth{no, no, no, no}}, // Each was on, never both.
+		{states(0, 10, 20, 30), states(1, 15), []predicates.Truth{no, no, yes, no, yes}},
+	} {
+		if got := find(c.a, c.b); !slices.Equal(got, c.want) {
+			t.Errorf("%v, want %v", got, c.want)
+		}
+	}
+	ended, unknown, torn := states(0, 10), states(0, 10), states(0, 10)
+	ended[1].Open, unknown[0].Unknown, torn[0].End = false, true, at(9)
+	for i, a := range [][]scgs.Part{nil, ended, unknown, torn, states(make([]int, 20)...)} {
+		if got := find(a, states(1)); got != nil {
+			t.Errorf("trial %d: %v of states that show less than all", i, got)
+		}
 	}
 }

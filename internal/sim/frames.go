@@ -61,7 +61,7 @@ func (f *frames) ofMember(core *agentcore.Core, out *agentcore.Output, put func(
 	}
 }
 
-// ofSynchronizer gives the frames that a synchronizer's step has left, and whom they are for.
+// ofSynchronizer gives the frames that a synchronizer's step has left, and whom they are for: empty for all.
 func (f *frames) ofSynchronizer(out *synccore.Output, put func(to string, frame []byte)) {
 	for i := range out.Welcomes {
 		put(out.Welcomes[i].To, sound(wire.AppendWelcome(f.buffer(), &out.Welcomes[i].Msg)))

@@ -67,7 +67,7 @@ func (g *Group) step(in synccore.Input) {
 
 func (g *Group) send(to string, frame []byte) {
 	for _, m := range g.Members {
-		if m.name == to && !m.over {
+		if (m.name == to || to == "") && !m.over {
 			m.down.Send(func() { m.host.Do(func() { m.receive(frame) }) })
 		}
 	}

@@ -123,7 +123,7 @@ var keyMutants = []mutant{
 			}
 		}}
 	}},
-	{name: "until of one member has another limit", judges: "K", config: [2]string{"until: .n < 101", "until: .n < 103"}},
+	{name: "until of one member has another limit", judges: "K", config: [2]string{"until: .n < 101", "until: .n < 111"}},
 	{name: "until of all is until of any", judges: "K", config: [2]string{"until: all(", "until: any("}},
 	{name: "until is forgotten", judges: "K", bend: func() *bent {
 		n := 0

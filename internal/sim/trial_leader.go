@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
@@ -174,7 +175,13 @@ func (l *leader) sendAll(out *synccore.Output) {
 		if !l.leads {
 			return
 		}
-		l.send(t.names[to], to, frame)
+		if to == "" {
+			for _, p := range t.all {
+				l.send(p, to, slices.Clone(frame))
+			}
+		} else {
+			l.send(t.names[to], to, frame)
+		}
 		if t.kill(restarts, syncBetween) {
 			l.crash()
 		}

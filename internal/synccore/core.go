@@ -466,7 +466,9 @@ func (c *Core) settle(in *Input, out *Output) {
 	c.programAdvance(out)
 	c.balance(out)
 	if !in.More {
+		from := len(out.Probes)
 		c.probe(out)
+		joinProbes(c.members, len(c.inEpoch), out, from)
 	}
 	c.retry(out)
 	c.summarize(out)
@@ -501,7 +503,7 @@ func (c *Core) wake() clocksync.Instant {
 	for _, w := range c.runs {
 		wake = min(wake, w.due)
 	}
-	wake = min(wake, c.outbox.Due(), c.balanceWake(), c.lacking.look, c.putOff)
+	wake = min(wake, c.outbox.Due(), c.balanceWake(), c.lacking.look, c.putOff, c.ondemand.endsBy)
 	if c.exec != nil {
 		wake = min(wake, c.exec.Wake(c.now))
 	}

@@ -125,6 +125,11 @@ func (f *fleet) step(in synccore.Input) {
 		if err != nil {
 			f.t.Fatal(err)
 		}
+		for _, p := range f.procs {
+			if to == "" && f.proc(p.name) == p {
+				deliver = append(deliver, func() { f.carry(p, func() { p.receive(frame) }) })
+			}
+		}
 		if p := f.proc(to); p != nil {
 			deliver = append(deliver, func() { f.carry(p, func() { p.receive(frame) }) })
 		}

@@ -239,7 +239,7 @@ func (c *Core) Retell(tell func(*Input)) {
 		if m.gone {
 			continue
 		}
-		h := wire.Hello{Member: m.name, Incarnation: m.incarnation, Host: m.host, Domain: m.domain, Quality: m.quality, Causes: m.causes, Over: m.over, Same: m.same, Process: m.process}
+		h := wire.Hello{Member: m.name, Incarnation: m.incarnation, Host: m.host, Domain: m.domain, Quality: m.quality, Causes: m.causes, Over: m.over, Common: m.common, Same: m.same, Process: m.process}
 		if m.life < m.incarnation {
 			h.Life = m.life
 		}

@@ -83,7 +83,7 @@ type Input struct {
 type Output struct {
 	Welcomes []wire.Addressed[wire.Welcome] // to be sent: answers to a Hello
 	Peers    []wire.Addressed[wire.Peers]   // to be sent, before the welcomes: the roster, to one or all (To is empty); the peers are kept
-	Probes   []wire.Addressed[wire.Probe]   // to be sent: evidence is asked for
+	Probes   []wire.Addressed[wire.Probe]   // to be sent, to one or all (To is empty): evidence is asked for
 	Resends  []wire.Addressed[wire.Resend]  // to be sent: reports are missing
 	Signals  outbox.Frames                  // to be sent, first attempts and further ones; the signals are the caller's
 

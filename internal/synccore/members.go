@@ -28,6 +28,7 @@ type member struct {
 	weight      uint64       // of its reports in the sum of that, and of its state in [judgement].heads
 	causes      bool         // it takes signals with a cause
 	over        bool         // it takes signals that are over
+	common      bool         // it answers a probe of its clock domain
 	obeys       uint64       // the term that it has last said to have taken
 	greeted     uint64       // the term in which it has said hello last
 	number      int32        // of the multiplexer, by which the detectors know it; 0: none
@@ -256,7 +257,7 @@ func (c *Core) enter(m *member, h *wire.Hello) {
 		name: m.name, host: h.Host, incarnation: h.Incarnation, process: h.Process, life: lifeOf(h, &old), domain: h.Domain,
 		heard: c.now, index: noIndex, read: clocksync.MinInstant, began: clocksync.MinInstant, beganBy: clocksync.MinInstant, shown: clocksync.MinInstant,
 		within: clocksync.Unbounded, lacked: lacked{repairing: m.repairing}, flighty: m.flighty, losses: m.losses,
-		weight: wire.Weight(m.name, h.Incarnation), causes: h.Causes, over: h.Over,
+		weight: wire.Weight(m.name, h.Incarnation), causes: h.Causes, over: h.Over, common: h.Common,
 	}
 	if h.Term > 0 && h.Leader == c.plan.Name { // It was taken in before, and its numbers go on.
 		m.before = max(old.before, old.last)

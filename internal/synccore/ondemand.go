@@ -7,6 +7,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/lookahead"
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/predicates"
+	"github.com/gopegasus/pegasus/scgs"
 )
 
 const (
@@ -19,22 +20,30 @@ const (
 	// manyTogether is how many members must share a process on average, in a group of more than fewMembers, so
 	// that the machine always asks: a question then serves many members, and asking early saves a round trip.
 	manyTogether = 8
+	// endWait is how long the machine waits for the reports of the members before it asks whether a predicate
+	// that has fired is false again. Nothing follows from that before its next firing.
+	endWait = 100 * time.Millisecond
 )
 
 // ondemand has members asked for evidence only where it can change where a predicate stands.
 type ondemand struct {
 	ahead   *lookahead.Ahead // nil: the machine always asks
+	trial   *lookahead.Trial // of few members
 	begins  lookahead.Begins
 	watched clocksync.Instant // until then a person looks at the states
 	again   clocksync.Instant // when it looks ahead again
+	endsBy  clocksync.Instant // when it asks for the end of a predicate; MaxInstant: none is in sight
 	behind  bool              // evidence is missing, and was not asked for
+	stands  []lookahead.Stand // of the predicates, in a trial
 	dense   bool              // many members share few processes: all are always asked
 }
 
 // begin begins with a level, without members.
 func (o *ondemand) begin(opt *Options, p *plan.Level) {
-	if o.ahead = nil; opt.OnDemand && !opt.Local {
-		o.ahead = lookahead.New(p)
+	if o.ahead, o.endsBy = nil, clocksync.MaxInstant; opt.OnDemand && !opt.Local {
+		if o.ahead = lookahead.New(p); o.ahead != nil {
+			o.trial = lookahead.NewTrial(p)
+		}
 	}
 }
 
@@ -49,6 +58,7 @@ func (o *ondemand) reset(members []*member, names []predicates.Member) {
 		domains[i] = m.domain
 	}
 	o.begins.Reset(domains)
+	o.trial.Reset(names, domains)
 	processes, seen := 0, map[*multiplexer]bool{}
 	for _, m := range members {
 		if m.multiplexer == nil || !seen[m.multiplexer] {
@@ -71,6 +81,7 @@ func (o *ondemand) few() bool { return o.ahead != nil && o.begins.Len() <= fewMe
 // asks reports whether evidence that is missing is to be asked for, and whether past all that waits.
 func (o *ondemand) asks(c *Core) (asks, pastAll bool) {
 	if o.ahead == nil || o.dense || len(c.needs) == 0 || c.now < o.again {
+		o.endsBy = clocksync.MaxInstant
 		return true, false
 	}
 	if !o.maySettle(c) {
@@ -78,7 +89,7 @@ func (o *ondemand) asks(c *Core) (asks, pastAll bool) {
 		return false, false
 	}
 	pastAll = o.behind || o.few()
-	o.again, o.behind = c.now.Add(time.Duration(len(c.inEpoch))*lookCost), false
+	o.again, o.behind, o.endsBy = c.now.Add(time.Duration(len(c.inEpoch))*lookCost), false, clocksync.MaxInstant
 	return true, pastAll
 }
 
@@ -101,15 +112,49 @@ func (o *ondemand) maySettle(c *Core) bool {
 		a.End(place)
 	}
 	truths, known := a.Truths()
-	if !known {
-		return true
-	}
 	for i, r := range c.plan.Rules {
-		if !c.states[i].stays(r, truths[i]) {
-			return true
+		if !known || !c.states[i].stays(r, truths[i]) {
+			if !o.few() {
+				return true
+			}
+			fires, ends := o.try(c)
+			switch {
+			case !ends:
+				o.endsBy = clocksync.MaxInstant
+			case o.endsBy == clocksync.MaxInstant:
+				o.endsBy = c.now.Add(endWait)
+			}
+			return fires || c.now >= o.endsBy
 		}
 	}
+	o.endsBy = clocksync.MaxInstant
 	return false
+}
+
+// try reports whether a predicate fires, or may be unknown, on one of the global states that would follow
+// if the newest known states lasted for ever, and otherwise whether the verdict on one of them is another one.
+func (o *ondemand) try(c *Core) (fires, ends bool) {
+	t := o.trial
+	t.Begin()
+	for place, m := range c.inEpoch {
+		if m.index == noIndex {
+			return true, false
+		}
+		c.parts = c.det.States(c.parts[:0], m.index)
+		t.Add(place, c.parts)
+	}
+	if !t.Sound() {
+		return true, false
+	}
+	o.stands = o.stands[:0]
+	for i, r := range c.plan.Rules {
+		s := &c.states[i]
+		if !s.told {
+			return true, false
+		}
+		o.stands = append(o.stands, lookahead.Stand{Truth: s.truth, Armed: s.armed, Spent: s.spent(r)})
+	}
+	return t.Run(o.stands, c.tuple, func(place int, ref scgs.Ref) []scgs.Value { return c.row(c.inEpoch[place], ref) })
 }
 
 // stays reports whether nothing follows for a predicate from another global state on which it is

@@ -28,7 +28,7 @@ synchronizers:
 	}{
 		{64, 1, false}, {72, 9, true}, {72, 10, false}, {1000, 20, true}, {1000, 0, false},
 	} {
-		o := ondemand{ahead: lookahead.New(plans[0])}
+		o := ondemand{ahead: lookahead.New(plans[0]), trial: lookahead.NewTrial(plans[0])}
 		shared := make([]multiplexer, c.processes)
 		members, names := make([]*member, c.members), make([]predicates.Member, c.members)
 		for i := range members {

@@ -375,7 +375,7 @@ func (w *world) down(to string, frame []byte, err error) {
 		w.t.Fatal(err)
 	}
 	for _, a := range w.members {
-		if a.name == to {
+		if a.name == to || to == "" {
 			w.send(frame, a.receive)
 		}
 	}

@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"bytes"
 	"encoding/hex"
 	"slices"
 	"strings"
@@ -427,5 +428,23 @@ func TestLayoutOfReceipts(t *testing.T) {
 	receipts.Signals = goldenSignals.Signals
 	if _, _, err := wire.AppendSignals(nil, &receipts); err == nil || !strings.Contains(err.Error(), "it is in a frame without signals") {
 		t.Errorf("with signals: %v", err)
+	}
+}
+
+// TestLayoutOfDomainProbes: the domain is at the end of a probe where there is one, and such a probe names no state.
+func TestLayoutOfDomainProbes(t *testing.T) {
+	p := wire.Probe{AfterMono: 1000, AfterTime: clocksync.MinInstant, Domain: "boot-5"}
+	frame, err := wire.AppendProbe(nil, &p)
+	if want := unhex(t, `01 06 00 00 d103e8 d38000000000000000 a6626f6f742d35`); err != nil || !bytes.Equal(frame, want) {
+		t.Errorf("%x, %v, want %x", frame, err, want)
+	}
+	for _, bad := range []wire.Probe{{Domain: "h", Seq: 1}, {Domain: "h", Incarnation: 1}} {
+		if _, err := wire.AppendProbe(nil, &bad); err == nil || !strings.Contains(err.Error(), "domain: a request to a domain names no state") {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+	empty := unhex(t, `01 06 00 00 d103e8 d38000000000000000 a0`)
+	if _, err := wire.DecodeProbe(empty); err == nil || !strings.Contains(err.Error(), "domain: an empty one has no form: leave it out") {
+		t.Errorf("an empty domain: %v", err)
 	}
 }

@@ -42,7 +42,7 @@ func (m *Hello) layout(c *coder) {
 	} else {
 		list(c, "fates", &m.Fates, MaxFates, 6, c.fated)
 	}
-	process := m.Process > 0 || m.Asks || m.Had > 0 || m.Over
+	process := m.Process > 0 || m.Asks || m.Had > 0 || m.Over || m.Common
 	if c.writing && m.Life == 0 && m.Same == (Same{}) && !process || !c.writing && len(c.buf) == 0 {
 		return
 	}
@@ -55,11 +55,15 @@ func (m *Hello) layout(c *coder) {
 		c.uint("process", &m.Process)
 		c.bool("asks", &m.Asks)
 		c.uint("had", &m.Had)
-		if c.writing && m.Over || !c.writing && c.err == nil && len(c.buf) > 0 {
+		if c.writing && (m.Over || m.Common) || !c.writing && c.err == nil && len(c.buf) > 0 {
 			c.bool("over", &m.Over)
-			c.need(m.Over, "over", "a false value has no form: leave it out")
+			if c.writing && m.Common || !c.writing && c.err == nil && len(c.buf) > 0 {
+				c.bool("common", &m.Common)
+				c.need(m.Common, "common", "a false value has no form: leave it out")
+			}
+			c.need(m.Over || m.Common, "over", "a false value has no form: leave it out")
 		}
-		c.need(m.Process > 0 || m.Asks || m.Had > 0 || m.Over, "process", "it is 0, and nothing is asked for")
+		c.need(m.Process > 0 || m.Asks || m.Had > 0 || m.Over || m.Common, "process", "it is 0, and nothing is asked for")
 	}
 }
 
@@ -178,6 +182,11 @@ func (m *Probe) layout(c *coder) {
 	c.uint("seq", &m.Seq)
 	c.int("after mono", (*int64)(&m.AfterMono))
 	c.int("after time", (*int64)(&m.AfterTime))
+	if c.writing && m.Domain != "" || !c.writing && c.err == nil && len(c.buf) > 0 {
+		c.text("domain", (*string)(&m.Domain), MaxHostBytes)
+		c.need(m.Domain != "", "domain", "an empty one has no form: leave it out")
+		c.need(m.Incarnation == 0 && m.Seq == 0, "domain", "a request to a domain names no state")
+	}
 }
 
 func (m *Body) layout(c *coder) {

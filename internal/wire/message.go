@@ -51,6 +51,7 @@ type Hello struct {
 	Asks        bool              // it wants the Aims in the Welcome
 	Had         uint64            // the number of the newest decision that it has had a signal of, if it is about to leave: it wants Untold in the Welcome; 0: it does not
 	Over        bool              // it takes signals that are Over
+	Common      bool              // it answers a Probe of its clock domain
 }
 
 // Same says that a state is one which the member has told of before, and which has begun again only since
@@ -167,11 +168,15 @@ type Gone struct {
 // states and incarnations, and [Held] answers. Incarnation is then the version of the
 // [Roster] that the sender has taken in; if the multiplexer has another one, or it is 0,
 // that comes first.
+//
+// With a Domain, on the Announce subject, it asks each member of that clock domain whose [Hello] has Common,
+// and for which no multiplexer speaks. Each answers for its open state, whatever its number.
 type Probe struct {
-	Incarnation uint64            // of the member; with Seq 0 the version of a roster
+	Incarnation uint64            // of the member; with Seq 0 the version of a roster; 0 with a Domain
 	Seq         uint64            // of the open state
 	AfterMono   clocksync.Instant // a reading of the member's clock
 	AfterTime   clocksync.Instant // reference time
+	Domain      clocksync.Domain  // of all that are asked; empty: one member, or one multiplexer
 }
 
 // Resend asks for the reports From to To once more.

@@ -77,6 +77,7 @@ func TestMessagesSurviveTheWay(t *testing.T) {
 			Asks:        rapid.Bool().Draw(t, "asks"),
 			Had:         rapid.Uint64().Draw(t, "had"),
 			Over:        rapid.Bool().Draw(t, "over"),
+			Common:      rapid.Bool().Draw(t, "common"),
 		}, wire.KindHello, wire.AppendHello, wire.DecodeHello)
 	}))
 	t.Run("welcome", rapid.MakeCheck(func(t *rapid.T) {
@@ -144,6 +145,13 @@ func TestMessagesSurviveTheWay(t *testing.T) {
 			Seq:         rapid.Uint64().Draw(t, "seq"),
 			AfterMono:   clocksync.Instant(rapid.Int64().Draw(t, "mono")),
 			AfterTime:   clocksync.Instant(rapid.Int64().Draw(t, "time")),
+		}, wire.KindProbe, wire.AppendProbe, wire.DecodeProbe)
+	}))
+	t.Run("probe of a domain", rapid.MakeCheck(func(t *rapid.T) {
+		roundTrip(t, wire.Probe{
+			AfterMono: clocksync.Instant(rapid.Int64().Draw(t, "mono")),
+			AfterTime: clocksync.Instant(rapid.Int64().Draw(t, "time")),
+			Domain:    clocksync.Domain(tokens().Draw(t, "domain")),
 		}, wire.KindProbe, wire.AppendProbe, wire.DecodeProbe)
 	}))
 	t.Run("resend", rapid.MakeCheck(func(t *rapid.T) {
