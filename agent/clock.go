@@ -11,8 +11,8 @@ import (
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
-// boundTimeout is how long Join waits for the first bound of the clock. Without
-// one the member takes part, and is compared with those of its own host only.
+// boundTimeout is how long Join waits for the first bound of the clock. Without a bound the
+// member takes part, but is compared only with members of its own host.
 const boundTimeout = 2 * time.Second
 
 // peerStale is the age of measurements from which the bound is degraded: ten in a

@@ -50,12 +50,11 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("refused by synchronizer %q: %s", e.Synchronizer, e.Reason)
 }
 
-// StateError says that a struct cannot be a state, or is not the state that the
-// configuration declares: Join fails with it if that is Config.State, and Set if it is
-// the state. Change the struct or the declaration, so that they have the same fields.
-// Find it with errors.As.
+// StateError says that a struct cannot be a state, or is not the state that the configuration
+// declares. Join returns it for Config.State, and Set for the state. Change the struct or the
+// declaration, so that they have the same fields. Find it with errors.As.
 //
-// Its Type is the [reflect.Type] of the state, nil if that was nil. Its Field is the one at
-// fault: of the struct, or as declared where the struct has none; empty for the type itself.
-// Its Reason says what is wrong and what to do.
+// Its Type is the [reflect.Type] of the state, nil if the state was nil. Its Field is the field
+// at fault: of the struct, or as declared where the struct has none; empty for the type itself.
+// Its Reason says what failed and what to do.
 type StateError = gostate.StateError

@@ -433,7 +433,8 @@ type filled struct {
 	last    map[string]scgs.Value
 }
 
-// hastyFields are told at once, whatever [Config].BatchAge is: ends of phases wait for them.
+// hastyFields are reported at once, whatever [Config].BatchAge is: ends of phases wait for
+// them.
 var hastyFields = []string{gostate.Filled + "idle", gostate.Filled + "settled", gostate.Filled + "awaits", gostate.Filled + "phase"}
 
 // Fills implements [gostate.Provider].

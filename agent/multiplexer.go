@@ -21,17 +21,17 @@ import (
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
-// multiplexer sends for the members of a process that share a connection. While there
-// is only one it sends that one's frames as they are. From the second one on it has a
-// name, and speaks for all: one message carries what all of them have to say, and the
-// evidence that their states still hold, which is one stamp for all. What it does is in
-// proportion to the members that have something to say, not to those that there are.
+// multiplexer sends for the members of a process that share a connection. While there is only
+// one member it sends that member's frames as they are. From the second member on it has a
+// name, and speaks for all: one message carries all reports, and the evidence that the states
+// still hold, which is one stamp for all. Its work is in proportion to the members with
+// something to report, not to the members that there are.
 //
-// Its stamp is read before it looks who has for the last time. A member enters the list of
-// those before it reads the clock for a new state, so a state that began before the stamp is
-// told with it, or was before.
+// It reads its stamp before it looks for members with reports for the last time. A member
+// enters that list before it reads the clock for a new state. So a state that began before the
+// stamp is sent with it, or was sent before.
 //
-// Locks are taken in this order: christening, passing, that of a member, mu. mu is held for
+// Locks are taken in this order: christening, passing, the lock of a member, mu. mu is held for
 // fields alone.
 type multiplexer struct {
 	subjects wire.Subjects
@@ -362,10 +362,10 @@ func (c *multiplexer) run() {
 	}
 }
 
-// Where nothing waits, who has something to say sends it himself. quietGap is how old the
-// last message has to be: what comes faster is sent by the goroutine, which takes more of
-// it along. A message of the synchronizer that is not older than livelyGap shows that the
-// server takes what it is sent, so that nobody waits for it.
+// Where nothing waits, a member sends its reports on its own goroutine. quietGap is the least
+// age of the last message for that: faster reports are sent by the multiplexer's goroutine,
+// which takes more of them along. A message of the synchronizer that is not older than
+// livelyGap shows that the server accepts messages, so that no member waits for it.
 const (
 	quietGap  = 50 * time.Microsecond
 	livelyGap = 100 * time.Millisecond
@@ -405,8 +405,8 @@ func (c *multiplexer) pass() (wake, now clocksync.Instant) {
 	now = c.now()
 	wake, all := c.round(list, now, c.speaks != "" && c.core.Due(now))
 	if all {
-		// Only who has begun a state meanwhile can have done so before the stamp, but the
-		// stamp is later than what all others have told.
+		// Only a member that has begun a state meanwhile can have done so before the stamp, but
+		// the stamp is later than the reports of all others.
 		var at clocksync.Stamp
 		if len(members) > 0 {
 			at = c.stamp(members)

@@ -17,8 +17,8 @@ import (
 // participant is what a process and a thread have in common: a state, regions,
 // and the machine that speaks to a synchronizer for them.
 //
-// One lock orders everything in a process: a stamp that is read under it is
-// above those of all earlier states, and no state changes while it is read.
+// One lock orders everything in a process: a stamp that is read under it is above the stamps of
+// all earlier states, and no state changes while it is read.
 type participant struct {
 	owner     *Member // a process's own
 	mu        *sync.Mutex
