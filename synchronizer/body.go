@@ -12,7 +12,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
-// gathered is what has come so far of the body of one run.
+// gathered is the part of a single run's body that has arrived so far.
 type gathered struct {
 	program, run uint64
 	bytes        []byte

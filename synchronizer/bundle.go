@@ -62,7 +62,7 @@ func (l *loop) brought(it *item) {
 	}
 }
 
-// carried are the signals of one step for the members of a multiplexer.
+// carried are the signals of a single step for the members of a multiplexer.
 type carried struct {
 	group, multiplexer string
 	subject            string // of its signals

@@ -138,7 +138,7 @@ func (s Stats) named() (counters, fates map[string]uint64) {
 	}, fates
 }
 
-// Presence is how a synchronizer answers the question who is there.
+// Presence is a synchronizer's answer to the question which members are present.
 type Presence struct {
 	Synchronizer string `json:"synchronizer"` // its name
 	Group        string `json:"group"`        // whose members it has

@@ -26,8 +26,8 @@ const (
 // streamAll is where the stream goes to all that stand by.
 const streamAll = "all"
 
-// streamLimits bound what waits for a standby that is too slow: what is more is lost, and
-// it attaches again.
+// streamLimits bound the messages that wait for a slow standby: the stream drops further
+// messages, and the standby attaches again.
 var streamLimits = bus.Limits{Messages: 16_384, Bytes: 32 << 20}
 
 func nonceToken(nonce uint64) string { return strconv.FormatUint(nonce, 16) }
@@ -54,8 +54,8 @@ func (f *follows) String() string {
 	return fmt.Sprintf("warm, %d messages behind", f.Behind)
 }
 
-// follower steps a core on the inputs of whoever leads, with nothing of what comes out
-// sent. The handler of the stream does so; standBy takes the core.
+// follower steps a core on the inputs of the leading process, and sends none of the outputs.
+// The handler of the stream does so; standBy takes the core.
 type follower struct {
 	*Synchronizer
 

@@ -31,7 +31,8 @@ func (it *item) cost() int {
 	return itemCost + len(it.frame)
 }
 
-// The bounds of what waits. In all it is inboxBytes, so at most inboxBytes/itemCost messages.
+// The bounds of waiting messages. In all they hold inboxBytes, so at most inboxBytes/itemCost
+// messages.
 const (
 	inboxBytes = 64 << 20
 	itemCost   = 256
@@ -56,13 +57,13 @@ const (
 	otherNames = "(others)" // no sender can have that name
 )
 
-// sender is who has sent a message, and on which kind of subject: order is kept within that.
+// sender is the sender of a message and its kind of subject: order is kept within that.
 type sender struct {
 	ack, body     bool
 	group, member string
 }
 
-// waiting is what waits of one sender, in order.
+// waiting are the waiting messages of a single sender, in order.
 type waiting struct {
 	sender
 
@@ -123,12 +124,12 @@ type shed [shedReasons]uint64
 
 func (s shed) total() uint64 { return s[shedFull] + s[shedOld] }
 
-// inbox is the one way to a core: bounded, many writers, one reader. No writer waits, or
-// one who floods would hold up all others. Senders take turns, and who has just begun to send
-// is first, so nobody waits for more than a turn of the others. When it is full, and where the
-// core falls behind, frames are shed before anybody has decoded them, the oldest of those that have
-// more than their share: the next one shows what lacks. The newest is not among them, unless the
-// inbox is full of messages that are the only ones of their senders: then it is what comes.
+// inbox is the only way to a core: bounded, many writers, one reader. No writer waits, so a
+// flooding sender does not hold up the others. Senders take turns, and a sender that has just
+// begun is first, so each waits for at most a turn of the others. When the inbox is full, and
+// where the core falls behind, it drops frames undecoded: the oldest of the senders that have
+// more than their share. The next frame shows the gap. The newest frame is kept, unless
+// the inbox is full of messages that are the only ones of their senders: then it is dropped.
 type inbox struct {
 	mu      sync.Mutex
 	limit   int
@@ -473,7 +474,7 @@ func (b *inbox) shed() shed {
 	return b.sheds
 }
 
-// maxShedTold is how many senders are told of.
+// maxShedTold is how many senders a report of dropped frames names.
 const maxShedTold = 32
 
 // shedBy is that by sender, of those that have lost most.

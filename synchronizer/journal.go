@@ -25,11 +25,10 @@ import (
 // JournalSuffix ends the names of the files that [CreateJournal] makes.
 const JournalSuffix = ".journal.jsonl"
 
-// CreateJournal makes a file for [Options].Journal, in a directory that it makes
-// if need be: DIR/START-NAME.journal.jsonl, START being an instant of UTC, so that
-// names sort by time and those of one run begin alike. It never writes to a file
-// that is there. Files and directory are for this user only: a journal holds the
-// states that the members told.
+// CreateJournal makes a file for [Options].Journal, in a directory that it makes if need be:
+// DIR/START-NAME.journal.jsonl. START is an instant of UTC, so names sort by time and the names
+// of a run begin alike. It never writes to an existing file. Files and directory are for this
+// user only: a journal holds the states that the members reported.
 func CreateJournal(dir, synchronizer string, start time.Time) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("journal: %w: give another directory", err)

@@ -38,9 +38,9 @@ const (
 	roundTrip = 2 * time.Second
 )
 
-// What is told of terms is believed within these bounds, so that whoever lies leaves more of them
-// than there will be lives. The first term of all is the wall clock in ns, and each other one is 1 above
-// another: terms stay below a wall clock that is ahead.
+// Reports of terms are believed within these bounds, so that enough terms remain for all later
+// lives, whatever a process claims. The first term of all is the wall clock in ns, and each
+// other term is 1 above another: terms stay below a wall clock that is ahead.
 const (
 	// thisYear is for machines whose wall clock begins in 1970 until it is set.
 	thisYear = 1_767_225_600 * int64(time.Second) // 2026

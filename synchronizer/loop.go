@@ -76,7 +76,7 @@ type loop struct {
 // address is where a member of the own group is sent messages.
 type address struct{ probe, signal string }
 
-// maxAddresses bounds what is remembered, since members come and go.
+// maxAddresses bounds the remembered addresses, since members come and go.
 const maxAddresses = 16_384
 
 // maxNames bounds how many signals are counted by name, beside those that this term has sent.

@@ -65,7 +65,7 @@ type Replayed struct {
 	// journal has, by name. They are unknown and have no effect. If there are any, all
 	// others are judged, and outputs are not compared: FirstDifference is 0.
 	NotJudged []NotJudged
-	// Differences counts the other verdicts that Differ was told.
+	// Differences counts the other verdicts that Differ received.
 	Differences uint64
 }
 
@@ -106,9 +106,9 @@ func (s Judgment) String() string {
 	return s.Truth.String()
 }
 
-// Replay steps a fresh synchronizer through a journal, as [Options].Journal has it,
-// and compares what comes out with what came out then. It sends nothing and needs
-// no server. The error is about the journal or Changed; other outputs are no error.
+// Replay steps a fresh synchronizer through a journal, as [Options].Journal has it, and
+// compares its outputs with the recorded outputs. It sends nothing and needs no server. The
+// error is about the journal or Changed; other outputs are no error.
 func Replay(r io.Reader, opt ReplayOptions) (*Replayed, error) {
 	j, err := journal.Read(r)
 	if err != nil {
@@ -155,8 +155,8 @@ type Inspection struct{ replay *replay }
 // At is the instant, by the wall clock of the recording host.
 func (i *Inspection) At() time.Time { return i.replay.at(i.replay.last) }
 
-// Status is what [Synchronizer.Status] would have told, without what is not recorded: the tenant, standbys, and messages
-// that were shed.
+// Status is the result of [Synchronizer.Status] at that point, without what no journal has: the
+// tenant, standbys, and dropped messages.
 func (i *Inspection) Status() monitor.Status { return i.ask(synccore.Question{Status: true}).Status }
 
 // Why is what [Synchronizer.Why] would have told. It fails with [ErrNoPredicate].

@@ -29,7 +29,7 @@ type Setting struct {
 	By     string            `json:"by,omitempty"`     // who asks, for people; at most 200 bytes
 }
 
-// maxBy bounds what is told of who asks.
+// maxBy bounds the text that names the caller.
 const maxBy = 200
 
 // Set gives parameters other values while the synchronizer runs, between two inputs: all of

@@ -32,7 +32,7 @@ const (
 	standbyPatience = 2 * beatsGone
 )
 
-// beats are those of other processes.
+// beats are the beats of other processes.
 type beats struct {
 	mu       sync.Mutex
 	leader   heardBeat // the greatest of late; its zero at means that none was heard
@@ -216,8 +216,8 @@ func (s *Synchronizer) caughtUp(ctx context.Context) bool {
 	return err == nil || errors.Is(err, bus.ErrDrainTimeout) || s.bus.State() == bus.Connected && errors.Is(err, context.DeadlineExceeded)
 }
 
-// grace is the time that a leader has to be heard after a server has answered late: one that stood
-// still hands over what it has before it has read what the leader said meanwhile.
+// grace is how long a leader must be heard after a server has answered late: a leader that
+// stood still hands over its state before it has read what the new leader said meanwhile.
 type grace struct {
 	since clocksync.Instant // when the leader was heard last before it
 	until clocksync.Instant

@@ -16,7 +16,7 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// stored is the file of one synchronizer in Options.State.
+// stored is the file of a synchronizer in Options.State.
 type stored struct {
 	Tenant       string `json:"tenant"`
 	Group        string `json:"group"`
