@@ -9,8 +9,8 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// Event is what an observer is told: an [Epoch], a [Verdict], a [Fate], a
-// [Rejection], a [Clock], a [ProgramEvent], a [Plan] or a [Reload]. It may be kept.
+// Event is a value that an observer receives: an [Epoch], a [Verdict], a [Fate], a [Rejection],
+// a [Clock], a [ProgramEvent], a [Plan] or a [Reload]. It may be kept.
 type Event interface {
 	// Line is the event as people and programs read it, without time and synchronizer.
 	Line() Line
@@ -30,9 +30,9 @@ type Verdict struct {
 	Epoch      uint64 // of the global state
 	Index      uint64 // of the global state within the epoch, or of what Modality says
 	Partial    bool   // some member's state was unknown
-	// Modality is empty for a global state. What a predicate's own detector has found
-	// are runs, the states in which a member's local condition went on to hold:
-	// "atleast" for those of so many members, "each" for that of one, "definitely" or "possibly" for those of
+	// Modality is empty for a global state. A predicate's own detector finds runs: sequences of
+	// states in which a member's local condition stayed true. "atleast" stands for runs of so
+	// many members, "each" for a run of a single member, "definitely" or "possibly" for runs of
 	// all.
 	Modality string
 	Span     scgs.Span // when the witness held
@@ -75,8 +75,8 @@ func (p *Part) String() string {
 	return w.String()
 }
 
-// Epoch tells that a new set of members is in force. Dropped names those who
-// left it and why.
+// Epoch says that a new set of members is active. Dropped names the members that left it, and
+// why.
 type Epoch struct {
 	Epoch   uint64    `json:"epoch"`   // 0: there are too few members, nothing is decided
 	Members []string  `json:"members"` // by name, in order
@@ -116,8 +116,8 @@ type Rejection struct {
 	Detail string       `json:"reason" digest:"Reason"` // the reason in full
 }
 
-// Reload tells that a changed configuration is in force, and what is different; or, in
-// a [Line], that one was refused, and why.
+// Reload says that a changed configuration is active, and what has changed. In a [Line] it may
+// also say that a configuration was refused, and why.
 type Reload struct {
 	Accepted bool     `json:"accepted"`                // in a [Line]: it is in force
 	Config   string   `json:"configuration,omitempty"` // the name of the file
@@ -128,8 +128,8 @@ type Reload struct {
 // RejectReason says in one word why an input was refused, for counting.
 type RejectReason uint8
 
-// The reject reasons. RejectFrame, RejectVersion, RejectSchema, RejectSend and RejectReply are those of
-// whoever decodes and encodes for a [Core].
+// The reject reasons. RejectFrame, RejectVersion, RejectSchema, RejectSend and RejectReply come
+// from the code that decodes and encodes for a [Core].
 const (
 	RejectValue    RejectReason = iota // an expression of the configuration has no value where one is needed
 	RejectFrame                        // what came is no frame, or not one for this subject

@@ -86,7 +86,7 @@ type RunStatus struct {
 	Run       uint64 `json:"run"`               // its number
 	Replica   string `json:"replica,omitempty"` // which one, as in 1.0
 	Processor string `json:"processor"`         // where it is
-	// Phase is "starting" before a global state has shown the run, then "running",
-	// and "cancelling" after it was told to end.
+	// Phase is "starting" before a global state has shown the run, then "running", and
+	// "cancelling" after the run was cancelled.
 	Phase string `json:"phase"`
 }
