@@ -14,8 +14,8 @@ import (
 
 func duration(ns int64) time.Duration { return time.Duration(ns) }
 
-// compiler turns the syntax tree of one text into a value. It types each part
-// as it goes, so that what it accepts needs no check at evaluation.
+// compiler turns the syntax tree of a text into a value. It types each part on the way, so
+// accepted parts need no check at evaluation.
 type compiler struct {
 	env    *Env
 	src    string

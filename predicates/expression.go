@@ -76,7 +76,8 @@ func (p *Expression) Source() string {
 	return p.src
 }
 
-// Expanded is the text with what its names stand for; more is false if it has none.
+// Expanded is the text with the expressions that its names stand for; more is false if it has
+// no names.
 func (p *Expression) Expanded() (text string, more bool) {
 	if !p.named {
 		return p.src, false
@@ -88,8 +89,8 @@ func (p *Expression) Expanded() (text string, more bool) {
 // name. An expression of [Env.Members] has no type.
 func (p *Expression) Result() scgs.Field { return p.result }
 
-// Cost is the greatest number of steps that a change of one member and one
-// evaluation after it take at the member limit; it is at most [MaxSteps].
+// Cost is the greatest number of steps that a change of a single member and one evaluation
+// after it take at the member limit; it is at most [MaxSteps].
 func (p *Expression) Cost() int { return p.cost }
 
 // Setup is the greatest number of steps that the first evaluation of an epoch

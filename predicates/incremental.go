@@ -41,7 +41,7 @@ func (c *compiler) leave(outer footprint) footprint {
 	return inner
 }
 
-// Steps beside those of the expressions: to read an aggregate, and to change it.
+// Steps beside the steps of the expressions: to read an aggregate, and to change it.
 const (
 	readSteps   = 4
 	changeSteps = 8

@@ -106,8 +106,8 @@ func (c *compiler) wanted(n node, v value, numbers, lists bool) (value, error) {
 	return v.toFloat(), nil
 }
 
-// Expression has the costs of the expression, of one member, and what it uses; it is
-// not to be evaluated.
+// Expression has the costs of the expression, for a single member, and the names that it uses;
+// it must not be evaluated.
 func (m *MemberExpression) Expression() *Expression { return m.expr }
 
 // Eval appends to dst the value of the expression for member i, or the elements of
