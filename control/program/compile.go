@@ -108,7 +108,7 @@ type Compiled struct {
 // Program returns the program that was compiled.
 func (p *Compiled) Program() *Program { return p.program }
 
-// Blocks is the number of block instances, those of a loop counted once.
+// Blocks is the number of block instances, the instances of a loop counted once.
 func (p *Compiled) Blocks() int { return p.blocks }
 
 // Predicates lists the predicates that the program reads or attaches, as
@@ -151,8 +151,8 @@ func (p *Compiled) Attached(predicate string) bool {
 	return false
 }
 
-// Constructs is the number of constructs. They are numbered from 0 in the order
-// of the program, each before what is inside it.
+// Constructs is the number of constructs. They are numbered from 0 in the order of the program,
+// each before its inner constructs.
 func (p *Compiled) Constructs() int { return len(p.nodes) }
 
 // Info describes the construct of that number.
