@@ -72,7 +72,7 @@ type Kept struct {
 	cause Cause // of its firing
 }
 
-// Gate holds the rules of one participant's regions (PEGASUS paper, section 2.1): whether a
+// Gate holds the rules of a participant's regions (PEGASUS paper, section 2.1): whether a
 // signal waits, takes effect or is ignored.
 //
 //   - Every entry into a region has its own number. Numbers count from 1 over all regions of

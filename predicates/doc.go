@@ -150,7 +150,7 @@
 // to any depth in their first argument. The first evaluation of an epoch takes all members
 // together; from then on [Scope.Set] and [Scope.SetUnknown] replace what one member
 // contributes, and the result is read in a time that does not grow with the members. Functions
-// that are written alike in several expressions of one Env are computed once.
+// that are written alike in several expressions of an Env are computed once.
 //
 //	sum(members, .load) > memory.limit                  incremental
 //	any(filter(members, .ready), .load > 2)             incremental

@@ -26,7 +26,7 @@ func CompileOrder(src string) (*Order, error) {
 	return &Order{root}, nil
 }
 
-// Key is the value for a task of a weight that was put at an instant in seconds of one clock,
+// Key is the value for a task of a weight that was put at an instant in seconds on the same clock,
 // without the part that all tasks share: of two tasks the one with the smaller key has the
 // smaller value, whenever they are compared. It may be infinite; NaN counts as infinite.
 func (o *Order) Key(weight, put float64) float64 {

@@ -16,7 +16,7 @@ type Need struct {
 	AfterMono clocksync.Instant // a reading of the member's clock
 	AfterTime clocksync.Instant // MinInstant if any will do
 	// Newest is the stamp of the newest evidence there is; its Domain is empty if the member
-	// has no state. For a group it is the stamp of one row, whose Domain it has; Seq is then
+	// has no state. For a group it is the stamp of a row, whose Domain it has; Seq is then
 	// the index of a tuple.
 	Newest clocksync.Stamp
 }

@@ -28,8 +28,8 @@ var processID = sync.OnceValue(func() string {
 })
 
 // OwnDomain returns the clock with the same readings in a domain that this process shares with
-// no other: its stamps are compared with those of other processes by their intervals only.
-// Clocks of the same domain that a process wraps share the new domain, since their readings
+// no other: other processes compare its stamps by their intervals only.
+// Clocks of the same domain share the new domain when a process wraps them, since their readings
 // stay comparable.
 func OwnDomain(c clocksync.Clock) clocksync.Clock {
 	return ownClock{c, c.Domain() + clocksync.Domain("/"+processID())}

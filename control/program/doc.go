@@ -8,7 +8,7 @@
 // processes on nodes:
 //
 //	Seq      one construct after another
-//	Par      constructs in parallel, or replicas of one, up to a JOIN
+//	Par      constructs in parallel, or replicas of a construct, up to a JOIN
 //	If       one of two, by a predicate
 //	Case     the first whose predicate is true
 //	While    repeated while a predicate is true, evaluated before each iteration
