@@ -357,7 +357,7 @@ func TestJournalRefusals(t *testing.T) {
 	if err := readAll(swap(1, `{group: g}`, `{group: h}`)); err == nil || !strings.HasSuffix(err.Error(), "stands there: the text was changed") {
 		t.Errorf("a changed configuration: %v", err)
 	}
-	if err := readAll(swap(3, `"seq":2`, `"seq":1`)); err == nil || !strings.Contains(err.Error(), "it is not above the one before") {
+	if err := readAll(swap(3, `"seq":2`, `"seq":1`)); err == nil || !strings.Contains(err.Error(), "the number is not above the number before") {
 		t.Errorf("reports out of order: %v", err)
 	}
 	if err := readAll(lines[0] + strings.Repeat(" ", journal.MaxLine) + "\n"); err == nil || err.Error() != "line 2: it is longer than 16777216 bytes" {
