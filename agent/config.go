@@ -160,9 +160,8 @@ func (c *Config) validate() error {
 	return errors.Join(faults...)
 }
 
-// hello is what the member introduces itself with. The type of its state is not
-// in it: whether that is the group's, or that of a process beside its threads,
-// shows only when there are threads.
+// hello is the member's introduction. It does not contain the type of the member's state: only
+// threads show whether that is the type of the group, or of a process beside its threads.
 func (c *Config) hello() wire.Hello {
 	return wire.Hello{
 		Member: c.Name, Incarnation: uint64(max(source.WallNano(), 1)), Host: c.Host,
@@ -186,7 +185,7 @@ var (
 	errNilOption  = errors.New("an option is nil: leave it out")
 )
 
-// take applies the options, and finds what is nil of what Join is given.
+// take applies the options, and finds nil arguments of Join.
 func (j *joining) take(ctx context.Context, opts []Option) (err error) {
 	if ctx == nil {
 		err = fmt.Errorf("agent: join: %w", errNilContext)

@@ -134,7 +134,7 @@ func (x *contact) led() {
 	}
 }
 
-// accepted takes note of who has taken a member in.
+// accepted notes the synchronizer that has admitted a member.
 func (x *contact) accepted(w *wire.Welcome) {
 	x.mu.Lock()
 	x.core.Accepted(x.c.now(), w.Synchronizer, w.Term)
@@ -289,8 +289,8 @@ func (x *contact) turn() time.Duration {
 	return wake.Sub(now)
 }
 
-// listen hears the beats of who has taken a member in. The connection may be busy, so no lock
-// is held.
+// listen hears the beats of the synchronizer that has admitted a member. The connection may be
+// busy, so no lock is held.
 func (x *contact) listen() {
 	x.mu.Lock()
 	leader := x.core.Leader()

@@ -9,8 +9,8 @@ import (
 
 // Errors that are found with errors.Is in what this package returns.
 var (
-	// ErrClosed is what a member or thread answers after its Close, and the cause of
-	// the regions that were open then. The program is over, or goes on alone.
+	// ErrClosed is the error of a member or thread after its Close, and the cause in the
+	// regions that were open then. The program is over, or continues alone.
 	ErrClosed = errors.New("agent: the member or thread was closed")
 	// ErrNotConnected is what Join and JoinNode fail with if there is no connection to
 	// the server: none listens at the url, it turned the program away, or the

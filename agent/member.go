@@ -58,7 +58,7 @@ type Member struct {
 	away      bool              // it was dropped or refused, or the server was away, since the last welcome; guarded by the lock
 	replaced  error             // another process has its name: ErrReplaced; nil: none has. Guarded by the lock
 	refused   string            // why it was refused last; guarded by the lock, as are:
-	leader    string            // who has taken it in last
+	leader    string            // the synchronizer that admitted it last
 	term      uint64            // of that
 	lost      uint64            // states of which the log has told that they are
 	lostAgain clocksync.Instant // when it tells of more
@@ -220,7 +220,7 @@ func (m *Member) unanswered() error {
 
 // notPermitted says what the server has refused to the credentials of the member.
 func (m *Member) notPermitted(refused error) error {
-	server := connect.Server{} // That of a node is not known here.
+	server := connect.Server{} // The state of a node is not known here.
 	if m.joined.node == nil {
 		server, _, _ = m.joined.server(m.url) // It was found before.
 	}
@@ -273,9 +273,9 @@ func (m *Member) checkState(declared scgs.Schema) error {
 	return gostate.Match(m.cfg.State, declared, m.state.Providers)
 }
 
-// besideThreads reports whether a state is that of the process beside its
-// threads. So is every one from the first thread on; before, one of a type that only
-// fits there, and once it is set this is a process with threads. The lock is held.
+// besideThreads reports whether a state is the state of the process beside its threads. After
+// the first thread every state is. Before, only a state of a type that fits nowhere else is;
+// once it is set, this is a process with threads. The lock is held.
 func (m *Member) besideThreads(state any) bool {
 	switch {
 	case m.level == nil:
@@ -306,7 +306,7 @@ func (m *Member) Set(state any) error {
 	return err
 }
 
-// setAny is Set but for what is done without the lock.
+// setAny is Set without the part that needs no lock.
 func (m *Member) setAny(state any) (hurry *multiplexer, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -76,7 +76,7 @@ type Node struct {
 	cfg         NodeConfig
 	blocks      map[string]*BlockCode
 	threaded    []string // of these, the ones with threads, in order
-	control     *bus.Bus // its connection is that of all members
+	control     *bus.Bus // all members share its connection
 	multiplexer *multiplexer
 	data        *bus.Bus // for inputs and results
 	ctx         context.Context

@@ -12,7 +12,7 @@ import (
 // The limits of a [Gate].
 const (
 	MaxOpen    = 256     // regions open at once
-	MaxWaiting = 16      // activations of one entry that are not finished
+	MaxWaiting = 16      // unfinished activations of an entry
 	MaxFates   = 4096    // final fates remembered
 	MaxKept    = 1024    // final fates kept until their synchronizer has recorded them
 	MaxTerm    = 1 << 62 // terms and epochs are below
@@ -43,7 +43,7 @@ type Outcome struct {
 	Signal *Signal // as it was offered, not copied
 	Fate   Fate    // Waiting as long as it is not final
 	Detail string  // why it was refused
-	Again  bool    // a copy of a signal offered before; Fate is that of the first
+	Again  bool    // a copy of a signal offered before; Fate is the fate of the first
 	// Copy is the decision of the newest copy from a later term, which is to learn of the
 	// fate as well; zero if there is none.
 	Copy Decision
@@ -118,7 +118,7 @@ type Gate struct {
 	kept    []Kept              // oldest first
 	lost    uint64              // kept no more, and not recorded as far as is known
 	settled []Outcome
-	// order holds those of known with a final fate, oldest at order[next] once it is full.
+	// order holds the known records with a final fate, oldest at order[next] once it is full.
 	order []*record
 	next  int
 	until clocksync.Instant // nothing that waits expires sooner; MaxInstant: nothing does
@@ -329,7 +329,7 @@ func (g *Gate) bounds(f *fence, d *Decision) error {
 	return nil
 }
 
-// fence is what is known of a synchronizer, or nil.
+// fence is the record of a synchronizer, or nil.
 func (g *Gate) fence(synchronizer string) *fence {
 	if g.own.led && g.own.synchronizer == synchronizer {
 		return &g.own
@@ -426,7 +426,7 @@ func (g *Gate) Offer(now clocksync.Instant, s *Signal) Outcome {
 	return Outcome{Signal: s, Fate: fate, Detail: detail}
 }
 
-// fired finds what is remembered of the same firing in another term.
+// fired finds the record of the same firing in another term.
 func (g *Gate) fired(s *Signal) *record {
 	if s.Cause.Source == 0 || g.once {
 		return nil
@@ -484,7 +484,7 @@ func (g *Gate) Fated(synchronizer string, most int) []Fated {
 	return told
 }
 
-// recall finds what is remembered of a signal, or of one that it is a copy of.
+// recall finds the record of a signal, or of the signal that it is a copy of.
 func (g *Gate) recall(s *Signal) *record {
 	k := keyOf(s)
 	r := g.alike(&k)
@@ -494,7 +494,7 @@ func (g *Gate) recall(s *Signal) *record {
 	return r
 }
 
-// alike is the first of the records among which that of a key is.
+// alike is the first of the records that may have the key.
 func (g *Gate) alike(k *key) *record {
 	if g.once {
 		return g.few
@@ -531,7 +531,7 @@ func (g *Gate) begin(r, first *record) {
 	}
 }
 
-// judge decides on a signal that is no copy of one that is remembered.
+// judge decides on a signal that is no copy of a remembered signal.
 func (g *Gate) judge(now clocksync.Instant, s *Signal, f *fence) (Fate, string) {
 	if err := CheckData(s.Data); err != nil {
 		return Refused, err.Error()
@@ -713,8 +713,8 @@ func (g *Gate) keep(r *record) {
 	g.kept = slices.Delete(g.kept, 0, MaxKept/4)
 }
 
-// supersede keeps the fates of older copies of a signal no more that were fenced off: who has renewed
-// it records its own.
+// supersede drops the fates of older copies of a signal that were fenced off: the synchronizer
+// that has renewed the signal records its own.
 func (g *Gate) supersede(s *Signal) {
 	g.kept = slices.DeleteFunc(g.kept, func(k Kept) bool {
 		return k.Fate == OldEpoch && k.Decision.Synchronizer == s.Decision.Synchronizer && k.Decision.Term < s.Decision.Term &&

@@ -28,7 +28,7 @@ type Verdict struct {
 	Suppressed uint64
 	Silent     bool   `digest:"-"` // it fired, and its predicate only sets variables of memory
 	Epoch      uint64 // of the global state
-	Index      uint64 // of the global state within the epoch, or of what Modality says
+	Index      uint64 // of the global state within the epoch, or of the runs that Modality names
 	Partial    bool   // some member's state was unknown
 	// Modality is empty for a global state. A predicate's own detector finds runs: sequences of
 	// states in which a member's local condition stayed true. "atleast" stands for runs of so
@@ -80,7 +80,7 @@ func (p *Part) String() string {
 type Epoch struct {
 	Epoch   uint64    `json:"epoch"`   // 0: there are too few members, nothing is decided
 	Members []string  `json:"members"` // by name, in order
-	Joined  []string  `json:"joined"`  // those of them that are new
+	Joined  []string  `json:"joined"`  // the new members among them
 	Dropped []Dropped `json:"-"`       // each has a line of its own
 }
 
@@ -119,10 +119,10 @@ type Rejection struct {
 // Reload says that a changed configuration is active, and what has changed. In a [Line] it may
 // also say that a configuration was refused, and why.
 type Reload struct {
-	Accepted bool     `json:"accepted"`                // in a [Line]: it is in force
+	Accepted bool     `json:"accepted"`                // in a [Line]: the configuration is active
 	Config   string   `json:"configuration,omitempty"` // the name of the file
-	Changes  []string `json:"changes,omitzero"`        // what is different, a text each
-	Reason   string   `json:"reason,omitempty"`        // why it was refused; empty for one in force
+	Changes  []string `json:"changes,omitzero"`        // the differences, a text each
+	Reason   string   `json:"reason,omitempty"`        // why it was refused; empty for an active configuration
 }
 
 // RejectReason says in one word why an input was refused, for counting.
@@ -136,12 +136,12 @@ const (
 	RejectVersion                      // a frame of another version
 	RejectSchema                       // reports with other fields than the declared ones
 	RejectSend                         // a message does not fit a frame
-	RejectSender                       // a frame under another name than that of its subject, or of no known incarnation
+	RejectSender                       // a frame under another name than its subject's, or of no known incarnation
 	RejectReplaced                     // a newer incarnation has taken over the name
 	RejectFull                         // one member too many
 	RejectState                        // the type of a program's state does not match, or it has undeclared threads
 	RejectTimeline                     // stamps of another timeline, or of none
-	RejectReport                       // a value, or a stamp by itself
+	RejectReport                       // a value, or a stamp alone
 	RejectOrder                        // a number or stamp that does not fit those before it
 	RejectTarget                       // nobody is known to whom a signal could go
 	RejectReply                        // a question whose answer would not go to an inbox

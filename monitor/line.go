@@ -87,7 +87,7 @@ func (l *Line) UnmarshalJSON(text []byte) error {
 	}
 	switch body := bodies[l.Event]; {
 	case l.Event == "":
-		return errors.New("it has no event")
+		return errors.New("the line has no event")
 	case body != nil:
 		l.Body = body()
 	case slices.Contains(programWords[1:], l.Event):
@@ -245,8 +245,8 @@ type PlanLine struct {
 
 // PlanCut counts what watchers are not told of a large plan.
 type PlanCut struct {
-	NodesLeftOut int `json:"nodes_left_out"` // members beyond those of Nodes
-	MovesLeftOut int `json:"moves_left_out"` // moves beyond those of Moves
+	NodesLeftOut int `json:"nodes_left_out"` // members beyond Nodes
+	MovesLeftOut int `json:"moves_left_out"` // moves beyond Moves
 }
 
 // Line implements [Event].
@@ -263,7 +263,7 @@ type ProgramLine struct {
 	Processor string  `json:"processor,omitempty"` // where the block is
 	Predicate string  `json:"predicate,omitempty"` // that passed, or has signalled
 	Branch    *int    `json:"branch,omitempty"`    // of a construct that has passed
-	Iteration int     `json:"iteration,omitempty"` // of a loop that goes on: the one that begins, from 1
+	Iteration int     `json:"iteration,omitempty"` // of a loop that continues: the iteration that begins, from 1
 	Decision  string  `json:"decision,omitempty"`  // that it rests on
 	Outcome   string  `json:"outcome,omitempty"`   // a word of [control.BlockOutcome]
 	Result    string  `json:"result,omitempty"`    // JSON

@@ -31,8 +31,8 @@ type Status struct {
 
 	// Leader is this process, such as `process 7 on "host"`; empty if nobody stands by.
 	Leader string `json:"leader,omitempty"`
-	// Standbys are the processes that would take over if this one ended, such as `process 8 on
-	// "host", warm, 0 messages behind`.
+	// Standbys are the processes that would take over if this one ended, such as
+	// `process 8 on "host", warm, 0 messages behind`.
 	Standbys []string `json:"standbys,omitempty"`
 
 	// Shed are the members and multiplexers whose messages were dropped unread, because the
@@ -62,7 +62,7 @@ type DeniedStatus struct {
 // ParamStatus is a parameter of the configuration.
 type ParamStatus struct {
 	Name    string `json:"name"`            // as params.NAME reads it
-	Value   string `json:"value"`           // in force, as a file writes it
+	Value   string `json:"value"`           // the active value, as a file writes it
 	Default string `json:"default"`         // of the file
 	Range   string `json:"range,omitempty"` // which values it takes; empty: all of its type
 	Type    string `json:"type"`            // such as float

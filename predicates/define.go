@@ -28,7 +28,7 @@ type definition struct {
 	member bool // it is about one member, and stands in a function over members
 }
 
-// parse makes the tree of what a name stands for.
+// parse makes the tree of a name's expression.
 func (d *definition) parse() (node, error) {
 	if !d.member {
 		tree, _, err := d.env.parse(d.text)
@@ -127,7 +127,7 @@ func (e *Env) Each(src string) (anyOf, local *Expression, err error) {
 	}
 	call, ok := anyOf.tree.(*ast.BuiltinNode)
 	if !ok || call.Name != "any" {
-		return nil, nil, errorAt(src, 0, "write a condition on its fields, such as .load > 2", "it is no condition on one member")
+		return nil, nil, errorAt(src, 0, "write a condition on its fields, such as .load > 2", "the text is no condition on one member")
 	}
 	if local, err = anyOf.local(call); err != nil {
 		return nil, nil, inMember(src, err)
@@ -240,7 +240,7 @@ func (e *Env) parse(src string) (root node, named bool, err error) {
 	if x.err == nil {
 		count := counter{}
 		if ast.Walk(&tree, &count); count.nodes > MaxNodes {
-			x.err = errorAt(src, 0, "write it in a simpler way, or split it", "with what its names stand for, the text has more than %d parts", MaxNodes)
+			x.err = errorAt(src, 0, "write it in a simpler way, or split it", "the text, with the expressions of its names, has more than %d parts", MaxNodes)
 		}
 	}
 	return tree, x.parts > 0, x.err
@@ -267,13 +267,13 @@ func (x *expander) Visit(n *node) {
 	}
 	part, err := d.parse()
 	if err != nil { // It was parsed before: only its size, with others, can be too much.
-		x.err = errorAt(x.src, offset(name), "write it in a simpler way, or split it", "what %s stands for is too long here", name.Value)
+		x.err = errorAt(x.src, offset(name), "write it in a simpler way, or split it", "the expression of %s is too long here", name.Value)
 		return
 	}
 	place := placer{at: name.Location()}
 	ast.Walk(&part, &place)
 	if x.parts += place.nodes; x.parts > MaxNodes {
-		x.err = errorAt(x.src, offset(name), "write it in a simpler way, or split it", "with what its names stand for, the text has more than %d parts", MaxNodes)
+		x.err = errorAt(x.src, offset(name), "write it in a simpler way, or split it", "the text, with the expressions of its names, has more than %d parts", MaxNodes)
 		return
 	}
 	*n = part

@@ -135,7 +135,7 @@ func (e *Env) compile(src string, root func(*compiler, node) (*Expression, error
 	return p, nil
 }
 
-// fieldNames are the names that a member's state has, for hints, but for those of filled fields.
+// fieldNames are the names that a member's state has, for hints, except filled fields.
 func fieldNames(s scgs.Schema, more ...string) []string {
 	names := make([]string, 0, len(s)+len(more))
 	for _, f := range s {

@@ -240,7 +240,7 @@ func (x *explainer) tell(n node, depth int) *Split {
 	return split
 }
 
-// fill puts in what is known of a value.
+// fill puts in the known part of a value.
 func (x *explainer) fill(part *Part, v value, fr *frame) {
 	low, why := v.eval(fr)
 	part.Low, part.High = low, low

@@ -27,13 +27,13 @@ type Expression struct {
 
 // Verdict is the judgement of a condition on one global state.
 type Verdict struct {
-	Truth  Truth  // Unknown if it depends on what is not known
+	Truth  Truth  // Unknown if it depends on unknown values
 	Reason string // why it is unknown; empty if it is not
 }
 
 // Uses says what the result of an Expression depends on.
 type Uses struct {
-	Members bool     // who is a member, and whose state is known
+	Members bool     // the set of members, and whose state is known
 	Fields  uint64   // bit i: field i of Env.State
 	Memory  uint64   // bit i: variable i of Env.Memory
 	Process uint64   // bit i: field i of Env.Process

@@ -133,7 +133,7 @@ func (c *compiler) filter(n *ast.BuiltinNode) (value, error) {
 	return value{group: g}, nil
 }
 
-// mapping changes what is taken of each element.
+// mapping changes the value taken of each element.
 func (c *compiler) mapping(n *ast.BuiltinNode) (value, error) {
 	g, err := c.group(n)
 	if err != nil {

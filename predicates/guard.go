@@ -71,7 +71,7 @@ func guardFunctions(src string, tokens []lexer.Token) error {
 const (
 	noRate  = "an expression is about one global state: have the program put the rate into its state, or compare .x with .prev.x"
 	noClock = "an expression has no clock: for, cooldown and silence measure time, beside when"
-	noSome  = "any(members, CONDITION) asks whether there is one, filter(members, CONDITION) gives those of which it is true"
+	noSome  = "any(members, CONDITION) asks whether there is one, filter(members, CONDITION) gives the members for which it is true"
 	noGroup = `a condition tells a group: count(members, .zone == "a")`
 )
 

@@ -64,7 +64,7 @@ func (p *Expression) counted() (count *ast.BuiltinNode, number node, op string, 
 	return left.(*ast.BuiltinNode), right, op, true
 }
 
-// part compiles a part of the tree, or one that was made of parts.
+// part compiles a part of the tree, or a tree made of parts.
 func (p *Expression) part(tree node) (*Expression, error) {
 	c := &compiler{env: p.env, src: p.src, factor: 1}
 	v, err := c.compile(tree)
@@ -262,7 +262,7 @@ func (p *Expression) LikeThreshold() bool {
 // mostTried is with how many members at most an expression is tried.
 const mostTried = 16
 
-// expanded is the text with what its names stand for.
+// expanded is the text with the expressions of its names.
 func (p *Expression) expanded() string {
 	text, _ := p.Expanded()
 	return text

@@ -122,8 +122,7 @@ func (s *Scope) follow(i int, whole bool, fields uint64) {
 	s.changed.Fields |= fields
 }
 
-// renew makes the fields of a set the same as those of another row. It returns those
-// that were not.
+// renew copies the fields of a set from another row. It returns the fields that differed.
 func renew(row, as []scgs.Value, of uint64) (changed uint64) {
 	for of &= 1<<len(row) - 1; of != 0; of &= of - 1 {
 		i := bits.TrailingZeros64(of)

@@ -80,7 +80,7 @@ func NewExtents(o ExtentOptions) (*Extents, error) {
 	}
 	low, high := o.Declared.Low, o.Declared.High
 	if !(low <= high) || low > maxValue || high < -maxValue {
-		return nil, fmt.Errorf("scgs: the declared range is from %v to %v: give a Low that is not above High, and one that is finite", low, high)
+		return nil, fmt.Errorf("scgs: the declared range is from %v to %v: give a Low that is not above High, and make one of them finite", low, high)
 	}
 	if low < -maxValue {
 		low = math.Inf(-1)

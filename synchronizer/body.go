@@ -18,8 +18,8 @@ type gathered struct {
 	bytes        []byte
 }
 
-// body answers a request on the data subject: for a piece of an input, or with a
-// piece of what a run has come to.
+// body answers a request on the data subject: for a piece of an input, or with a piece of a
+// run's result.
 func (l *loop) body(it *item) {
 	if _, leads := l.awake(l.opt.now()); !leads {
 		return
@@ -33,7 +33,7 @@ func (l *loop) body(it *item) {
 		l.giveInput(&answer)
 	} else {
 		l.takeBody(&b, &answer)
-		l.journal.sync() // The processor forgets what it is told was taken.
+		l.journal.sync() // The processor forgets a piece when it learns that the piece was taken.
 	}
 	frame, err := wire.AppendBody(nil, &answer)
 	if err == nil {

@@ -162,8 +162,8 @@ func (c *Config) Levels() []Level {
 	return levels
 }
 
-// plan finds the synchronizer to run: the named one, or the only one that does
-// not run inside its members.
+// plan finds the synchronizer to run: the named synchronizer, or the only synchronizer that
+// does not run inside its members.
 func (c *Config) plan(name string) (*plan.Level, error) {
 	var names []string
 	for _, p := range c.plans {

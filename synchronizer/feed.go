@@ -121,7 +121,7 @@ func (s *Synchronizer) line(l monitor.Line, wall int64) []byte {
 	return append(line, '\n')
 }
 
-// linesOf are what is told of an event: without what one message may have no room for.
+// linesOf are the lines of an event, without the parts that may not fit a message.
 func linesOf(e monitor.Event) (all []monitor.Line) {
 	l := e.Line()
 	switch b := l.Body.(type) {

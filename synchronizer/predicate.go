@@ -25,7 +25,7 @@ import (
 // Judge counts as Unknown; it is logged once and counted in [Stats]. A journal does not contain
 // the function: a replay needs the predicates again ([ReplayOptions]).
 type Predicate struct {
-	Name  string                                                            // unlike those of the configuration
+	Name  string                                                            // unlike predicates of the configuration
 	Judge func(monitor.GlobalState) (truth predicates.Truth, reason string) // must not be nil
 
 	For      time.Duration     // it must certainly have held for so long; 0: not at all
@@ -52,8 +52,8 @@ type Signal struct {
 	Expires time.Duration     // 0: 30 s
 }
 
-// compiled gives the predicates the form that the machine takes, with what a panic
-// in one of them leads to.
+// compiled gives the predicates the form that the machine takes. panicked receives the panic of
+// a predicate.
 func compiled(all []Predicate, panicked func(name string, cause any)) []plan.GoPredicate {
 	out := make([]plan.GoPredicate, len(all))
 	for i := range all {

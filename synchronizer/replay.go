@@ -258,7 +258,7 @@ func (p *replay) run() error {
 		p.restart(&rec)
 		if until := p.opt.Until; !until.IsZero() && p.at(rec.Now).After(until) {
 			p.last = max(p.last, p.since.Add(until.Sub(p.began)))
-			p.result.Why = "it was replayed until " + until.Format(time.RFC3339Nano)
+			p.result.Why = "the journal was replayed until " + until.Format(time.RFC3339Nano)
 			p.result.Inputs = p.journal.Inputs - 1
 			return nil
 		}
@@ -320,7 +320,7 @@ func (p *replay) step(rec *journal.Record) {
 	}
 	in := p.mapped(&rec.Input)
 	if rec.Input.Kind == synccore.InLevel {
-		in = synccore.Input{Kind: synccore.InTick} // The changed configuration stays in force.
+		in = synccore.Input{Kind: synccore.InTick} // The changed configuration stays active.
 	}
 	p.changed.Step(rec.Now, &in, &p.changedOut)
 	p.compare(at)
@@ -331,7 +331,8 @@ func (p *replay) at(now clocksync.Instant) time.Time {
 	return p.began.Add(now.Sub(p.since))
 }
 
-// emitState hands a state of a member to State. What is before the journal, or the life of its process, counts from there.
+// emitState hands a state of a member to State. Times before the journal, or before the life of
+// its process, count from its start.
 func (p *replay) emitState(s memberState) {
 	times := func(r monitor.Range) [2]time.Time {
 		from := max(r.From, p.since)

@@ -128,10 +128,10 @@ type Synchronizer struct {
 	codec    *wire.BatchCodec
 	journal  *recorder
 	calls    chan func(*loop)   // for the owner of the core to make
-	first    []synccore.Input   // of a core that goes on
+	first    []synccore.Input   // of a core that continues
 	timeline clocksync.Timeline // that the core begins with
 	leading
-	config string // the hash of the one in force; the owner of the core has it
+	config string // the hash of the active one; the owner of the core has it
 
 	questions chan *question   // for the owner of the core
 	asked     chan bus.Message // by other processes
@@ -186,7 +186,7 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 	return s, nil
 }
 
-// complete fills in what was left out, and finds what to run, or all that is wrong.
+// complete fills in defaults, and finds what to run, or all faults.
 func (o *Options) complete(cfg *Config, panicked func(name string, cause any)) (*plan.Level, error) {
 	o.Tenant = cmp.Or(o.Tenant, "default")
 	o.JournalLimit = cmp.Or(o.JournalLimit, DefaultJournalLimit)
@@ -223,7 +223,7 @@ func (o *Options) validate(cfg *Config, panicked func(name string, cause any)) (
 		fault("%w", err)
 	}
 	if o.Resume != nil && o.Journal != nil {
-		fault("a program that goes on carries on the journal of Options.Resume: leave Options.Journal nil")
+		fault("a resumed program extends the journal of Options.Resume: leave Options.Journal nil")
 	}
 	if o.Resume != nil && o.Standby {
 		fault("a process that stands by does not know how far the journal of Options.Resume will have come: leave one of the two out")
@@ -322,7 +322,7 @@ func (s *Synchronizer) reference() {
 	}
 }
 
-// makeCore makes the core of a term, or has the one that a journal leads to go on in it.
+// makeCore makes the core of a term, or has the core of a journal continue in it.
 func (s *Synchronizer) makeCore(term uint64, from *resumed) (err error) {
 	if s.timeline = s.opt.Timeline; s.follow != nil {
 		if s.first, err = s.follow.succeed(term); err != nil {
@@ -392,8 +392,9 @@ func (s *Synchronizer) connect(ctx context.Context, url string) error {
 	return nil
 }
 
-// checkPermissions fails if the server refuses subjects that a synchronizer needs: it could not say so later, since it
-// would not be heard. Who are the credentials; empty: none are known. To subjects that somebody hears it publishes nothing.
+// checkPermissions fails if the server refuses subjects that a synchronizer needs: it could not
+// say so later, since it would not be heard. Who are the credentials; empty: none are known. It
+// publishes nothing to subjects that other clients hear.
 func (s *Synchronizer) checkPermissions(ctx context.Context, who string) error {
 	name := s.level.Name
 	user := roles.User{Role: roles.Synchronizer, Name: name, Tenant: s.opt.Tenant, Group: s.subjects.Group, Others: s.level.Groups()}

@@ -331,7 +331,7 @@ func (s *Synchronizer) Readiness() []Readiness {
 		return []Readiness{loop, nats, {"leads", false, s.beats.standsBy(s.name).Error()}}
 	}
 	members := Readiness{"members", f.Online >= f.Awaited, fmt.Sprintf("%d online, %d needed", f.Online, f.Awaited)}
-	epoch := Readiness{"epoch", f.Epoch > 0, fmt.Sprintf("%d in force", f.Epoch)}
+	epoch := Readiness{"epoch", f.Epoch > 0, fmt.Sprintf("%d active", f.Epoch)}
 	if !epoch.Ready {
 		epoch.Detail = "none, nothing is decided"
 	}
