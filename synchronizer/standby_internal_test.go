@@ -84,7 +84,7 @@ func TestStandby(t *testing.T) {
 	if list := status(second).Standbys; len(list) > 0 {
 		t.Errorf("there stand by %v", list)
 	}
-	if !log.has("stands by until the process that leads has ended") || !log.has("; this one leads now") && !log.has("no other process leads; this one does now") {
+	if !log.has("stands by until the process that leads has ended") || !log.has("; this process leads now") && !log.has("no other process leads; this one does now") {
 		t.Error(log.string())
 	}
 

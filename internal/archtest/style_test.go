@@ -24,7 +24,7 @@ var pronounFirst = regexp.MustCompile(`^(it|they|this|that|these|those|he|who|wh
 
 // hardLimits are how many of the constructions there may be. They only fall.
 var hardLimits = map[string]int{
-	"docs for users":             20,
+	"docs for users":             19,
 	"other docs":                 16,
 	"comments of public names":   47,
 	"other comments":             2245,
