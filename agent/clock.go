@@ -11,8 +11,8 @@ import (
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
-// boundTimeout is how long Join waits for the first bound of the clock. Without
-// one the member takes part, and is compared with those of its own host only.
+// boundTimeout is how long Join waits for the first bound of the clock. Without a bound the
+// member takes part, but is compared only with members of its own host.
 const boundTimeout = 2 * time.Second
 
 // peerStale is the age of measurements from which the bound is degraded: ten in a
@@ -57,7 +57,7 @@ func (c *autoClock) Domain() clocksync.Domain   { return c.domain }
 func (c *autoClock) Now() clocksync.Stamp       { return c.inner().Now() }
 func (c *autoClock) Quality() clocksync.Quality { return c.inner().Quality() }
 
-// measure begins to measure the clock against that of a synchronizer.
+// measure begins to measure the clock against the clock of a synchronizer.
 func (c *autoClock) measure(ping source.Ping, synchronizer string) error {
 	peer, err := source.Peer(ping, source.PeerOptions{Server: synchronizer, Drift: c.drift})
 	if err != nil {
@@ -81,8 +81,8 @@ func (c *autoClock) close() {
 	}
 }
 
-// compare makes the stamps of this member comparable with those of a synchronizer
-// whose clock is another one. It reports whether it has begun to.
+// compare makes the stamps of this member comparable with the stamps of a synchronizer with
+// another clock. It reports whether it has begun to.
 func (m *Member) compare(w *wire.Welcome) (begun bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -122,12 +122,12 @@ func (m *Member) awaitBound(ctx context.Context) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.stamp() // So that the synchronizer is told.
+	m.stamp() // So that the synchronizer learns of it.
 	return nil
 }
 
-// pinging returns what asks the synchronizer for its time. All pings are alike, and
-// what is done before one is sent would widen the bound.
+// pinging returns what asks the synchronizer for its time. All pings are alike, and work before
+// sending would widen the bound.
 func (c *multiplexer) pinging(member string) (source.Ping, error) {
 	subject := c.subjects.Ping(member)
 	ping, err := wire.AppendPing(nil, &wire.Ping{Member: member})
@@ -155,7 +155,7 @@ func (m *Member) readStamp(at *clocksync.Stamp) {
 	m.read(at)
 }
 
-// read is readStamp for what is no state of this member.
+// read is readStamp for events other than states of this member.
 func (m *Member) read(at *clocksync.Stamp) {
 	if auto := m.cfg.auto; auto != nil && auto.measured.Load() == nil { // It always rests on the same.
 		at.Domain, at.Mono, at.Within = auto.domain, source.Reading(), clocksync.Unbounded
@@ -176,7 +176,7 @@ func (m *Member) noteAndRead() clocksync.Stamp {
 	}
 }
 
-// noteClock follows a change of what the clock rests on. The lock is held.
+// noteClock follows a change of the clock's sources. The lock is held.
 func (m *Member) noteClock(q clocksync.Quality) {
 	if q == m.quality {
 		return

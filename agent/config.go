@@ -30,8 +30,8 @@ type Config struct {
 	Group string
 	// Name is the member's name, unique in the group.
 	Name string
-	// Tenant keeps groups of the same name apart on one server. Default "default",
-	// which is that of `pegasus run`.
+	// Tenant keeps groups of the same name apart on one server. Default "default", as for
+	// `pegasus run`.
 	Tenant string
 
 	// State is a value of the type that Set will be called with; it is checked
@@ -65,10 +65,10 @@ type Config struct {
 	// Host is the name of the machine in predicates. Default: the system's.
 	Host string
 
-	// Observe fills the fields of the declared state that observe.Fields names, are
-	// floats and that the program's struct lacks. Where one of them has moved a new
-	// state begins, the last one that was set with these fields. Several members may
-	// share one; an observe.Observer is not closed. See docs/observation.md.
+	// Observe fills the fields of the declared state that observe.Fields names, that are
+	// floats, and that the program's struct lacks. When such a field has moved, a new state
+	// begins: the last state that was set, with the new values. Several members may share an
+	// observe.Observer; the member does not close it. See docs/observation.md.
 	Observe reading.Source
 
 	// BatchSize is how many states make a message go out at once, and the most that
@@ -80,13 +80,13 @@ type Config struct {
 	// JoinTimeout is how long Join waits for a synchronizer. 0 stands for 5 s.
 	JoinTimeout time.Duration
 
-	// Logger is told what no call can return: the server is away or back, the
-	// member was dropped. Default: no call.
+	// Logger gets what no call can return: the server is away or back, the member was dropped.
+	// Default: no logging.
 	Logger *slog.Logger
 
-	// MeterProvider is what the metrics go to, those of the measured clock included;
-	// docs/operations.md lists them. Nil means none: no global provider is used. The
-	// metrics of several members of one group in one process are added up.
+	// MeterProvider receives the metrics, also of the measured clock; docs/operations.md lists
+	// them. Nil means no metrics: no global provider is used. The metrics of several members of
+	// a group in a process are added up.
 	MeterProvider metric.MeterProvider
 	// TracerProvider is what the spans of batches and handlers go to, listed there, too.
 	// Nil means none.
@@ -160,9 +160,8 @@ func (c *Config) validate() error {
 	return errors.Join(faults...)
 }
 
-// hello is what the member introduces itself with. The type of its state is not
-// in it: whether that is the group's, or that of a process beside its threads,
-// shows only when there are threads.
+// hello is the member's introduction. It does not contain the type of the member's state: only
+// threads show whether that is the type of the group, or of a process beside its threads.
 func (c *Config) hello() wire.Hello {
 	return wire.Hello{
 		Member: c.Name, Incarnation: uint64(max(source.WallNano(), 1)), Host: c.Host,
@@ -186,7 +185,7 @@ var (
 	errNilOption  = errors.New("an option is nil: leave it out")
 )
 
-// take applies the options, and finds what is nil of what Join is given.
+// take applies the options, and finds nil arguments of Join.
 func (j *joining) take(ctx context.Context, opts []Option) (err error) {
 	if ctx == nil {
 		err = fmt.Errorf("agent: join: %w", errNilContext)
@@ -200,24 +199,23 @@ func (j *joining) take(ctx context.Context, opts []Option) (err error) {
 	return err
 }
 
-// OwnConn gives the member a connection of its own. Without it the members of one group
-// in a process share a connection to a server: one message has what all of them have to
-// say, and shows that all their states still hold. They need the same Config.Clock (none
-// will do) and no Config.SeparateClock, and their url or connection is the same.
+// OwnConn gives the member a connection of its own. Without it the members of a group in a
+// process share a connection to a server: one message carries the reports of all of them, and
+// shows that all their states still hold. They need the same Config.Clock (or none), no
+// Config.SeparateClock, and the same url or connection.
 func OwnConn() Option { return func(j *joining) { j.own = true } }
 
-// WithNATS dials with these options, such as nats.UserCredentials, instead of what the
-// environment gives; see the package connect. Settings of reconnecting, pings, buffers and
-// handlers among them have no effect. Without options the environment does not count either.
-// Members share a connection only if they have the same value of WithNATS.
+// WithNATS dials with these options, such as nats.UserCredentials, instead of the settings of
+// the environment; see the package connect. Options for reconnecting, pings, buffers and
+// handlers have no effect. WithNATS without options ignores the environment too. Members share
+// a connection only if they have the same value of WithNATS.
 func WithNATS(options ...nats.Option) Option {
 	given := append([]nats.Option{}, options...)
 	return func(j *joining) { j.nats = &given }
 }
 
-// WithConn takes a connection that is there already, instead of one that Join
-// would dial to its url. It is neither closed nor altered. Control messages then
-// share it with whatever else it carries.
+// WithConn uses an existing connection; Join dials none to its url. The member neither closes
+// nor alters it. Control messages share it with its other traffic.
 func WithConn(nc *nats.Conn) Option {
 	return func(j *joining) {
 		j.conn, j.own = nc, j.own || nc == nil // Which no other member has.

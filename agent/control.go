@@ -24,28 +24,28 @@ type ControlLoss struct {
 	// come meanwhile are run there. The wait ends as well with the context that was given, the
 	// region's cancellation, or Close.
 	Hold bool
-	// CancelAfter has the region cancelled when it has been without control for so long, as
-	// by a signal. It counts from the loss, or from the entry if that was later. A synchronizer
-	// that is killed is missed only after Silence: 3 s are 5 s after that, of which this
-	// process ran.
+	// CancelAfter has the region cancelled when it has been without control for so long, as by
+	// a signal. It counts from the loss, or from the entry if that was later. A killed
+	// synchronizer is missed only after Silence: 3 s end 5 s after the kill, counting only time
+	// in which this process ran.
 	CancelAfter time.Duration
 	// Handle is the cancel handler of that; Signal.Duration("after") is CancelAfter. If it is
 	// nil, Region returns [*Canceled].
 	Handle Handler
-	// Silence is how long nothing may have been heard of the synchronizer, from 500 ms to
-	// 1 h. 0 stands for 2 s.
+	// Silence is how long the member may hear nothing of the synchronizer, from 500 ms to 1 h.
+	// 0 stands for 2 s.
 	Silence time.Duration
 }
 
-// OnControlLoss says what becomes of the region while nobody controls its member, where it
-// would go on otherwise. Control is lost when the server is away, or when nothing was
-// heard of the synchronizer for Silence, neither a message nor the beat of the process that
-// leads as it; it is back when that is heard. The time for which this process itself
-// stood still does not count, and it takes what has come meanwhile first.
+// OnControlLoss sets what happens to the region while nothing controls its member. Default: the
+// region continues. Control is lost when the server is away, or when the member heard nothing
+// of the synchronizer for Silence: no message, and no beat of the leading process. Control is
+// back when the member hears the synchronizer again. Time for which this process itself stood
+// still does not count; the process first reads what has arrived meanwhile.
 //
-// A region of a thread goes by the control of its process. A region takes either this
-// cancellation or that of a signal, whichever is first. The synchronizer is told of it
-// when control is back.
+// A region of a thread follows the control of its process. A region takes either this
+// cancellation or the cancellation of a signal, whichever is first. The synchronizer learns of
+// it when control is back.
 func OnControlLoss(l ControlLoss) RegionOption {
 	return func(r *Region) error {
 		switch {
@@ -66,10 +66,10 @@ func OnControlLoss(l ControlLoss) RegionOption {
 	}
 }
 
-// Controlled reports whether somebody controls the member: the server is there, and the
-// synchronizer was heard in the last two seconds. It asks for nothing and takes less than a
-// microsecond; until some seconds after the first call it may report true for want of
-// knowledge.
+// Controlled reports whether the member is under control: the server is there, and the member
+// heard the synchronizer in the last two seconds. It sends nothing and takes less than a
+// microsecond. Until some seconds after the first call it may report true, since nothing has
+// been observed yet.
 func (m *Member) Controlled() bool {
 	x := &m.multiplexer.contact
 	x.plain.Do(func() { x.enter(&x.any) })
@@ -86,8 +86,9 @@ type loss struct {
 	counted <-chan struct{} // the last hold that was counted; used by the goroutine of Region only
 }
 
-// contact follows whether who leads is heard over a connection. Nothing of it runs until
-// somebody asks. Its lock is taken under that of a member, and held for fields alone.
+// contact follows whether the leading process is heard over a connection. Nothing of it runs
+// before the first question. Its lock is taken under the lock of a member, and held for fields
+// alone.
 type contact struct {
 	c     *multiplexer
 	heard atomic.Int64  // an Instant: when who leads has sent something for a member
@@ -133,7 +134,7 @@ func (x *contact) led() {
 	}
 }
 
-// accepted takes note of who has taken a member in.
+// accepted notes the synchronizer that has admitted a member.
 func (x *contact) accepted(w *wire.Welcome) {
 	x.mu.Lock()
 	x.core.Accepted(x.c.now(), w.Synchronizer, w.Term)
@@ -288,8 +289,8 @@ func (x *contact) turn() time.Duration {
 	return wake.Sub(now)
 }
 
-// listen hears the beats of who has taken a member in. The connection may be busy, so no lock
-// is held.
+// listen hears the beats of the synchronizer that has admitted a member. The connection may be
+// busy, so no lock is held.
 func (x *contact) listen() {
 	x.mu.Lock()
 	leader := x.core.Leader()

@@ -9,8 +9,8 @@ import (
 
 // Errors that are found with errors.Is in what this package returns.
 var (
-	// ErrClosed is what a member or thread answers after its Close, and the cause of
-	// the regions that were open then. The program is over, or goes on alone.
+	// ErrClosed is the error of a member or thread after its Close, and the cause in the
+	// regions that were open then. The program is over, or continues alone.
 	ErrClosed = errors.New("agent: the member or thread was closed")
 	// ErrNotConnected is what Join and JoinNode fail with if there is no connection to
 	// the server: none listens at the url, it turned the program away, or the
@@ -50,12 +50,11 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("refused by synchronizer %q: %s", e.Synchronizer, e.Reason)
 }
 
-// StateError says that a struct cannot be a state, or is not the state that the
-// configuration declares: Join fails with it if that is Config.State, and Set if it is
-// the state. Change the struct or the declaration, so that they have the same fields.
-// Find it with errors.As.
+// StateError says that a struct cannot be a state, or is not the state that the configuration
+// declares. Join returns it for Config.State, and Set for the state. Change the struct or the
+// declaration, so that they have the same fields. Find it with errors.As.
 //
-// Its Type is the [reflect.Type] of the state, nil if that was nil. Its Field is the one at
-// fault: of the struct, or as declared where the struct has none; empty for the type itself.
-// Its Reason says what is wrong and what to do.
+// Its Type is the [reflect.Type] of the state, nil if the state was nil. Its Field is the field
+// at fault: of the struct, or as declared where the struct has none; empty for the type itself.
+// Its Reason says what failed and what to do.
 type StateError = gostate.StateError

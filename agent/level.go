@@ -43,7 +43,7 @@ type level struct {
 	news    int // states among them
 	roused  []*Region
 	out     synccore.Output
-	fresh   agentcore.Output // of signals: that of their thread is in another processor's cache
+	fresh   agentcore.Output // of signals: their thread's lock is in another processor's cache
 	spans   *telemetry.DecisionSpans
 	gap     bool // a thread's reports are incomplete until its ring has answered
 
@@ -172,8 +172,8 @@ func (l *level) shut() {
 	l.turns.calm()
 }
 
-// runDue takes the turns that are due, if they are the caller's to take, who has just
-// given up the lock after what may have brought one forward. A nil *level has none.
+// runDue takes the due turns, if they are the caller's to take. The caller has just given up
+// the lock after a call that may have brought a turn forward. A nil *level has none.
 func (l *level) runDue() {
 	if l == nil || !l.turns.worth(l.m.now) {
 		return
@@ -290,8 +290,8 @@ func (l *level) gather(at clocksync.Stamp) {
 	l.inputs, l.news = ins, states
 }
 
-// whole ends the process if turns are not done: nobody could tell what state the
-// machine is in. The goroutine may be the program's, which would go on without it.
+// whole ends the process if turns are not done: the state of the machine would be unknown. The
+// goroutine may be the program's, which would continue without it.
 func (l *level) whole(done *bool) {
 	if *done {
 		return
@@ -334,9 +334,8 @@ func (l *level) newest() clocksync.Instant {
 	return above
 }
 
-// stamp reads the clock for what happens below the group: readings of one clock
-// are compared, and the interval is kept for what the group is told. The lock is
-// held.
+// stamp reads the clock for events below the group: readings of the same clock are compared,
+// and the interval is kept for reports to the group. The lock is held.
 func (l *level) stamp() (at clocksync.Stamp) {
 	l.readStamp(&at)
 	return at

@@ -91,7 +91,7 @@ func (m *Member) onPeers(p *wire.Peers) error {
 	return err
 }
 
-// newSection takes over the section that was told. The lock is held.
+// newSection takes over the section that the synchronizer sent. The lock is held.
 func (m *Member) newSection() error {
 	k := &m.link
 	var section *config.Work
@@ -313,7 +313,7 @@ type watching struct {
 	watcher link.Watcher
 	wake    chan struct{} // capacity 1: there is news
 	news    []linkNews    // guarded by the lock of the member
-	state   bool          // the state has changed since it was told
+	state   bool          // the state has changed since it was reported
 	told    uint64        // the number of the transition that state is about
 	over    chan struct{} // closed by stop
 	ended   chan struct{} // closed when no call comes any more
@@ -433,7 +433,8 @@ type filled struct {
 	last    map[string]scgs.Value
 }
 
-// hastyFields are told at once, whatever [Config].BatchAge is: ends of phases wait for them.
+// hastyFields are reported at once, whatever [Config].BatchAge is: ends of phases wait for
+// them.
 var hastyFields = []string{gostate.Filled + "idle", gostate.Filled + "settled", gostate.Filled + "awaits", gostate.Filled + "phase"}
 
 // Fills implements [gostate.Provider].

@@ -108,7 +108,7 @@ func TestListsThatCannotBeTold(t *testing.T) {
 			{listState{Loads: []float64{1, math.NaN()}}, "agent: field Loads of agent_test.listState cannot be told: NaN is no number: leave the state as it was, or report a value that means unknown"},
 			{listState{Loads: []float64{math.Inf(1)}}, `agent: state: field "loads": element 0: +Inf is not a finite number`},
 			{listState{Tags: []string{long, "y"}}, `agent: state: field "tags": its elements together have 257 bytes, at most 256 are allowed`},
-			{listState{Tags: []string{"\xff"}}, `agent: state: field "tags": element 0: it is not UTF-8`},
+			{listState{Tags: []string{"\xff"}}, `agent: state: field "tags": element 0: the text is not UTF-8`},
 			{listState{Phases: []phase{"idle", "sleep"}}, `agent: field Phases of agent_test.listState cannot be told: "sleep" is not one of its words: use idle, search`},
 		} {
 			if err := m.Set(c.state); err == nil || err.Error() != c.want {

@@ -58,7 +58,7 @@ type Member struct {
 	away      bool              // it was dropped or refused, or the server was away, since the last welcome; guarded by the lock
 	replaced  error             // another process has its name: ErrReplaced; nil: none has. Guarded by the lock
 	refused   string            // why it was refused last; guarded by the lock, as are:
-	leader    string            // who has taken it in last
+	leader    string            // the synchronizer that admitted it last
 	term      uint64            // of that
 	lost      uint64            // states of which the log has told that they are
 	lostAgain clocksync.Instant // when it tells of more
@@ -92,15 +92,19 @@ type welcomed struct {
 // message.
 const closeTimeout = time.Second
 
-// Join makes this process a member of a group. It dials a connection to the NATS
-// server at url, such as "nats://127.0.0.1:4222", with the credentials of [WithNATS] or of the
-// environment (see the package connect), or takes that of another member of the
-// group in this process (see [OwnConn]), and waits until
-// the group's synchronizer has taken the member in. ctx bounds Join, not the
-// member. It fails, naming the cause, if no server can be reached within 4 s
-// ([ErrNotConnected]), if no synchronizer answers within Config.JoinTimeout
-// ([ErrNoSynchronizer]), if one refuses the member ([*RefusedError]), if Config.State does
-// not match the declared state ([*StateError]), or with all the faults of cfg.
+// Join makes this process a member of a group. It dials a connection to the NATS server at url,
+// such as "nats://127.0.0.1:4222", with the credentials of [WithNATS] or of the environment
+// (see the package connect), or uses the connection of another member of the group in this
+// process (see [OwnConn]). It then waits until the group's synchronizer has admitted the
+// member. ctx bounds Join, not the member.
+//
+// Join fails and names the cause:
+//
+//   - no server can be reached within 4 s ([ErrNotConnected]);
+//   - no synchronizer answers within Config.JoinTimeout ([ErrNoSynchronizer]);
+//   - a synchronizer refuses the member ([*RefusedError]);
+//   - Config.State does not match the declared state ([*StateError]);
+//   - cfg has faults; the error lists all of them.
 func Join(ctx context.Context, url string, cfg Config, opts ...Option) (*Member, error) {
 	j := joining{dial: bus.Dial}
 	if err := errors.Join(cfg.complete(), j.take(ctx, opts)); err != nil {
@@ -216,7 +220,7 @@ func (m *Member) unanswered() error {
 
 // notPermitted says what the server has refused to the credentials of the member.
 func (m *Member) notPermitted(refused error) error {
-	server := connect.Server{} // That of a node is not known here.
+	server := connect.Server{} // The state of a node is not known here.
 	if m.joined.node == nil {
 		server, _, _ = m.joined.server(m.url) // It was found before.
 	}
@@ -269,9 +273,9 @@ func (m *Member) checkState(declared scgs.Schema) error {
 	return gostate.Match(m.cfg.State, declared, m.state.Providers)
 }
 
-// besideThreads reports whether a state is that of the process beside its
-// threads. So is every one from the first thread on; before, one of a type that only
-// fits there, and once it is set this is a process with threads. The lock is held.
+// besideThreads reports whether a state is the state of the process beside its threads. After
+// the first thread every state is. Before, only a state of a type that fits nowhere else is;
+// once it is set, this is a process with threads. The lock is held.
 func (m *Member) besideThreads(state any) bool {
 	switch {
 	case m.level == nil:
@@ -285,14 +289,16 @@ func (m *Member) besideThreads(state any) bool {
 	return !match(m.core.Codec().Schema()) && match(m.level.plan.Process) && m.level.told == nil && m.level.plan.Summary()
 }
 
-// Set begins a new state of the process now and ends the one before it. It does
-// not wait for anything. If nothing else is being sent, Set publishes on the caller's goroutine;
-// in a process with threads it may take a turn of their synchronizer, as [Thread.Set] does. The state is a struct whose fields are those of the
-// declared state; in a process with threads, those that the configuration declares
-// for the process beside them. A process has threads from the first
-// [Member.Thread] on, or from the first state of that type. An error says what is wrong with
-// the state, or is [ErrClosed]; then the state before it goes on. [ErrReplaced] means
-// that another process has the member's name; Set has kept the state.
+// Set begins a new state of the process now and ends the state before it. Set waits for
+// nothing. If nothing else is being sent, Set publishes on the caller's goroutine. In a process
+// with threads it may take a turn of their synchronizer, as [Thread.Set] does.
+//
+// The state is a struct with the fields of the declared state. In a process with threads it has
+// the fields that the configuration declares for the process beside the threads. A process has
+// threads from the first [Member.Thread] on, or from the first state of that type.
+//
+// An error is a fault of the state, or [ErrClosed]; then the state before it remains.
+// [ErrReplaced] means that another process has the member's name; Set has kept the state.
 func (m *Member) Set(state any) error {
 	hurry, err := m.setAny(state)
 	m.level.runDue()
@@ -300,7 +306,7 @@ func (m *Member) Set(state any) error {
 	return err
 }
 
-// setAny is Set but for what is done without the lock.
+// setAny is Set without the part that needs no lock.
 func (m *Member) setAny(state any) (hurry *multiplexer, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -404,11 +410,10 @@ func (m *Member) Stats() Stats {
 	return s
 }
 
-// Close leaves the group: regions that are open, also those of threads, are
-// cancelled with [ErrClosed], the synchronizer is told, and everything the member
-// started has ended when Close returns. It waits for the server at most about two
-// seconds and does not wait for regions. It must not be called by a handler.
-// Closing again does nothing and returns the same.
+// Close leaves the group. It cancels open regions, also those that threads have entered, with
+// [ErrClosed], and tells the synchronizer. Everything the member started has ended when Close
+// returns. It waits for the server at most about two seconds and does not wait for regions. A
+// handler must not call it. Closing again does nothing and returns the same.
 func (m *Member) Close() error { return m.leave() }
 
 // partPause is how often Leave looks whether the member may leave.

@@ -21,17 +21,17 @@ import (
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
-// multiplexer sends for the members of a process that share a connection. While there
-// is only one it sends that one's frames as they are. From the second one on it has a
-// name, and speaks for all: one message carries what all of them have to say, and the
-// evidence that their states still hold, which is one stamp for all. What it does is in
-// proportion to the members that have something to say, not to those that there are.
+// multiplexer sends for the members of a process that share a connection. While there is only
+// one member it sends that member's frames as they are. From the second member on it has a
+// name, and speaks for all: one message carries all reports, and the evidence that the states
+// still hold, which is one stamp for all. Its work is in proportion to the members with
+// something to report, not to the members that there are.
 //
-// Its stamp is read before it looks who has for the last time. A member enters the list of
-// those before it reads the clock for a new state, so a state that began before the stamp is
-// told with it, or was before.
+// It reads its stamp before it looks for members with reports for the last time. A member
+// enters that list before it reads the clock for a new state. So a state that began before the
+// stamp is sent with it, or was sent before.
 //
-// Locks are taken in this order: christening, passing, that of a member, mu. mu is held for
+// Locks are taken in this order: christening, passing, the lock of a member, mu. mu is held for
 // fields alone.
 type multiplexer struct {
 	subjects wire.Subjects
@@ -75,8 +75,8 @@ type multiplexer struct {
 	quality clocksync.Quality // what its stamps rest on, as all members know
 }
 
-// newMultiplexer begins to send over a connection, for members that are added. With a
-// name, that of a node, it speaks for them from the first one on.
+// newMultiplexer begins to send over a connection, for members that are added. With the name of
+// a node it speaks for them from the first member on.
 func newMultiplexer(name string, subjects wire.Subjects, b *bus.Bus, log *slog.Logger) *multiplexer {
 	c := &multiplexer{
 		subjects: subjects, bus: b, log: telemetry.Sampled(log), wake: make(chan struct{}, 1), stop: make(chan struct{}),
@@ -281,7 +281,7 @@ func (c *multiplexer) receive(msg bus.Message) {
 		if p, err = wire.DecodePeers(msg.Data); err == nil {
 			c.greeted(msg, p.Member)
 		}
-	case kind == wire.KindSignals: // Of one member, too long for a bundle.
+	case kind == wire.KindSignals: // From a single member, too long for a bundle.
 		var s wire.Signals
 		if s, err = wire.DecodeSignals(msg.Data); err == nil && len(s.Signals) > 0 {
 			c.hand(msg.Subject, wire.Part{Member: s.Signals[0].Target, Frame: msg.Data})
@@ -333,7 +333,7 @@ func (c *multiplexer) hand(subject string, parts ...wire.Part) {
 	}
 }
 
-// run sends what is due until the multiplexer is closed.
+// run sends due reports until the multiplexer is closed.
 func (c *multiplexer) run() {
 	timer, armed := time.NewTimer(0), clocksync.MinInstant
 	defer timer.Stop()
@@ -346,7 +346,7 @@ func (c *multiplexer) run() {
 		c.passing.Lock()
 		next, now := c.pass()
 		c.passing.Unlock()
-		if next < armed { // One that is early does no harm.
+		if next < armed { // An early pass does no harm.
 			armed = next
 			timer.Reset(next.Sub(now))
 			c.armed.Store(int64(armed))
@@ -362,16 +362,16 @@ func (c *multiplexer) run() {
 	}
 }
 
-// Where nothing waits, who has something to say sends it himself. quietGap is how old the
-// last message has to be: what comes faster is sent by the goroutine, which takes more of
-// it along. A message of the synchronizer that is not older than livelyGap shows that the
-// server takes what it is sent, so that nobody waits for it.
+// Where nothing waits, a member sends its reports on its own goroutine. quietGap is the least
+// age of the last message for that: faster reports are sent by the multiplexer's goroutine,
+// which takes more of them along. A message of the synchronizer that is not older than
+// livelyGap shows that the server accepts messages, so that no member waits for it.
 const (
 	quietGap  = 50 * time.Microsecond
 	livelyGap = 100 * time.Millisecond
 )
 
-// hurry sends what is due on this goroutine, or has it sent. No lock is held. A nil
+// hurry sends due reports on this goroutine, or has them sent. No lock is held. A nil
 // multiplexer sends nothing.
 func (c *multiplexer) hurry() {
 	if c == nil {
@@ -392,7 +392,7 @@ func (c *multiplexer) hurry() {
 	notify(c.wake)
 }
 
-// pass sends what is due, and returns when the next pass is.
+// pass sends due reports, and returns when the next pass is.
 func (c *multiplexer) pass() (wake, now clocksync.Instant) {
 	c.mu.Lock()
 	c.speaks = c.name
@@ -405,8 +405,8 @@ func (c *multiplexer) pass() (wake, now clocksync.Instant) {
 	now = c.now()
 	wake, all := c.round(list, now, c.speaks != "" && c.core.Due(now))
 	if all {
-		// Only who has begun a state meanwhile can have done so before the stamp, but the
-		// stamp is later than what all others have told.
+		// Only a member that has begun a state meanwhile can have done so before the stamp, but
+		// the stamp is later than the reports of all others.
 		var at clocksync.Stamp
 		if len(members) > 0 {
 			at = c.stamp(members)
@@ -436,8 +436,8 @@ func (c *multiplexer) take() (list []*Member) {
 	return list
 }
 
-// round has those of a list say what is due, and puts back who waits. If one of them has
-// something to say, or all is set, all of it is told where the multiplexer speaks for them.
+// round has the members of a list report, and puts waiting members back. If one of them has a
+// report, or all is set, the multiplexer sends the reports of all members that it speaks for.
 func (c *multiplexer) round(list []*Member, now clocksync.Instant, all bool) (wake clocksync.Instant, told bool) {
 	told = all || c.speaks != "" && slices.ContainsFunc(list, func(m *Member) bool { return m.isDue(now) })
 	wake = clocksync.MaxInstant
@@ -505,8 +505,8 @@ func (c *multiplexer) turn(m *Member, now clocksync.Instant, all bool) (next clo
 	return m.flush(&c.sender, core, all)
 }
 
-// put makes a frame of a member a part of the bundle. It is sent alone if it is too long, is
-// for somebody who does not know the multiplexer, or says for the first time that this
+// put adds a frame of a member to the bundle. The frame is sent alone if it is too long, if its
+// receiver does not know the multiplexer, or if it says for the first time that the multiplexer
 // speaks for the member.
 func (c *multiplexer) put(subject string, frame []byte) error {
 	c.sent = true

@@ -76,7 +76,7 @@ type Node struct {
 	cfg         NodeConfig
 	blocks      map[string]*BlockCode
 	threaded    []string // of these, the ones with threads, in order
-	control     *bus.Bus // its connection is that of all members
+	control     *bus.Bus // all members share its connection
 	multiplexer *multiplexer
 	data        *bus.Bus // for inputs and results
 	ctx         context.Context
@@ -87,11 +87,10 @@ type Node struct {
 	leave       func() error
 }
 
-// JoinNode makes processors of this process and joins them to a group whose
-// synchronizer runs a program. It dials two connections to the NATS server at url,
-// one for states and signals, and one for inputs and results. It fails as [Join]
-// does, if the group's state is not that of processors, and if the threads of a block
-// have another state than its [ThreadState].
+// JoinNode makes processors of this process and joins them to a group whose synchronizer runs a
+// program. It dials two connections to the NATS server at url, one for states and signals, and
+// one for inputs and results. It fails as [Join] does, if the group's state is not the state of
+// processors, and if the threads of a block have another state than its [ThreadState].
 //
 // A block whose node is gone is lost to its program, which decides what follows.
 func JoinNode(ctx context.Context, url string, cfg NodeConfig, blocks ...BlockCode) (*Node, error) {

@@ -5,7 +5,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/reading"
 )
 
-// watch follows Config.Observe until it is told to stop.
+// watch follows Config.Observe until it has to stop.
 func (m *Member) watch() (stop func()) {
 	if m.cfg.Observe == nil {
 		return func() {}

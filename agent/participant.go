@@ -17,12 +17,12 @@ import (
 // participant is what a process and a thread have in common: a state, regions,
 // and the machine that speaks to a synchronizer for them.
 //
-// One lock orders everything in a process: a stamp that is read under it is
-// above those of all earlier states, and no state changes while it is read.
+// One lock orders everything in a process: a stamp that is read under it is above the stamps of
+// all earlier states, and no state changes while it is read.
 type participant struct {
 	owner     *Member // a process's own
 	mu        *sync.Mutex
-	above     *level // a thread's: whoever has given up mu runs what is due of it; nil: a process's
+	above     *level // a thread's: the goroutine that has given up mu runs its due turns; nil: a process's
 	readStamp func(*clocksync.Stamp)
 	at        clocksync.Stamp // of the last state that was set
 	now       func() clocksync.Instant
@@ -102,7 +102,7 @@ func (p *participant) instant() clocksync.Instant {
 	return p.last
 }
 
-// begun takes note of what a state has come to. The lock is held.
+// begun notes the result of a state. The lock is held.
 func (p *participant) begun(due agentcore.Due, err error) error {
 	p.await(due)
 	if err != nil {
@@ -158,7 +158,7 @@ type pace struct {
 	until  clocksync.Instant
 	nearer func() // until is nearer than it was
 	begin  func() // there may be a turn at all; nil: nobody wants to know
-	begun  bool   // that was told
+	begun  bool   // that was reported
 }
 
 // due brings the next turn forward.

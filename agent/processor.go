@@ -22,7 +22,7 @@ import (
 type processor struct {
 	node  *Node
 	index int
-	cpus  []int // nil: those of the process
+	cpus  []int // nil: the process's
 	m     *Member
 
 	unwatch func() // of NodeConfig.Observe
@@ -36,7 +36,7 @@ type processor struct {
 
 	// Guarded by the lock of the member.
 	current *Run
-	row     []scgs.Value           // the state that is told
+	row     []scgs.Value           // the state to report
 	reading *reading.Reading       // nil: nothing is observed
 	levels  map[string]*plan.Level // above the threads of the program's blocks that have some
 	checked scgs.Schema            // the last declared state that was looked at ...
@@ -109,7 +109,7 @@ func (p *processor) admittedAgain() {
 		p.m.log.Error("the threads of the program's blocks cannot be run here", "member", p.m.cfg.Name, "error", err)
 	}
 	if _, open := p.m.core.Start(); open {
-		return // It goes on with the state that it has.
+		return // It continues with its present state.
 	}
 	if !wire.IsProcessor(declared) {
 		p.m.log.Error("the synchronizer runs no program any more, so this processor has no part in it", "member", p.m.cfg.Name)
@@ -186,7 +186,7 @@ func (p *processor) declared() scgs.Schema {
 
 var errEnded = errors.New("agent: the run of the block has ended")
 
-// setRow begins the state of a row. One that is refused changes nothing.
+// setRow begins the state of a row. A refused state changes nothing.
 func (p *processor) setRow(row []scgs.Value) error {
 	before := p.row
 	p.row = row
@@ -217,7 +217,7 @@ func (p *processor) run() {
 	whole = true
 }
 
-// serve runs what is started, one after the other.
+// serve runs the started blocks, one after the other.
 func (p *processor) serve(ctx context.Context, r *Region) error {
 	if p.last.run == 0 {
 		if err := p.phase(wire.PhaseIdle, nil); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/gopegasus/pegasus/internal/agentcore"
 )
 
-// Work is the code of a region. Its context ends when the region is cancelled,
-// when the one that was handed to Region ends, or when the member is closed.
+// Work is the code of a region. Its context ends when the region is cancelled, when the context
+// given to Region ends, or when the member is closed.
 type Work func(ctx context.Context, r *Region) error
 
 // Handler reacts to a signal.
@@ -22,9 +22,9 @@ type Handler func(ctx context.Context, s Signal) error
 // RegionOption declares what a region reacts to.
 type RegionOption func(*Region) error
 
-// OnActivate declares the handler of an activation. It runs in [Region.Check] or
-// [Region.Wait], on the goroutine of the work and with the region's context; the
-// work goes on after it. Its error is returned there.
+// OnActivate declares the handler of an activation. It runs in [Region.Check] or [Region.Wait],
+// on the goroutine of the work and with the region's context. The work continues after it.
+// Check or Wait returns its error.
 func OnActivate(name string, handle Handler) RegionOption {
 	return onActivate(name, handle, control.AtCheck)
 }
@@ -250,12 +250,13 @@ func notify(c chan struct{}) {
 	}
 }
 
-// Check runs the handlers of the activations that have arrived, on this
-// goroutine, and returns nil or the first error of one. After a cancellation it
-// returns the cause, [*Canceled]; after the end of the context that Region was
-// given, the cause of that; after Close, [ErrClosed]. When another process has joined
-// under the member's name it returns [ErrReplaced], once in each region that is open then. Without control it may wait, see [OnControlLoss]. With nothing to do it costs
-// one atomic load, so it may stand in an inner loop.
+// Check runs the handlers of the activations that have arrived, on this goroutine, and returns
+// nil or the first error of a handler. After a cancellation it returns the cause, [*Canceled].
+// After the end of the context that Region was given, it returns the cause of that context;
+// after Close, [ErrClosed]. When another process has joined under the member's name, it returns
+// [ErrReplaced], once in each region that is open then. Without control it may wait, see
+// [OnControlLoss]. With nothing to do it costs one atomic load, so it may stand in an inner
+// loop.
 func (r *Region) Check() error {
 	if !r.pending.Load() {
 		return nil

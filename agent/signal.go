@@ -9,8 +9,8 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// Signal is what a handler is told: which predicate fired, and the data that
-// go with it. It does not change.
+// Signal is the argument of a handler: which predicate fired, and the data that go with it. It
+// does not change.
 type Signal struct {
 	Name      string           // selects the handler
 	Predicate string           // that fired

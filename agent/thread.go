@@ -39,10 +39,10 @@ func ThreadState(prototype any) ThreadOption {
 	}
 }
 
-// Thread adds a thread to the process. Its name is unique among those that are
-// not closed. From the first one on the process's state in the group is the
-// summary of its threads; one that was set before ends. It fails if the
-// configuration declares no threads below the member's group, or not as many.
+// Thread adds a thread to the process. Its name is unique among open threads. From the first
+// thread on, the process's state in the group is the summary of its threads; a state set before
+// ends. Thread fails if the configuration declares no threads below the member's group, or
+// fewer than that.
 func (m *Member) Thread(name string, opts ...ThreadOption) (*Thread, error) {
 	if err := checkName("thread", name); err != nil {
 		return nil, err
@@ -97,12 +97,12 @@ func (t *Thread) Name() string { return t.name }
 
 // Set begins a new state of the thread now, as [Member.Set] does for a process.
 //
-// It may take a turn of the thread-level synchronizer on the caller's goroutine, at most
-// four: then it evaluates predicates, which takes some microseconds where they are cheap,
-// and signals have reached their regions when it returns. It leaves turns to a goroutine
-// of the synchronizer while somebody else is in one, where states come so fast that they
-// are better taken together, and where one takes longer than 50 µs. The same goes for
-// what else the thread has to say: Close, and entering and leaving regions.
+// Set may take turns of the thread-level synchronizer on the caller's goroutine, at most four.
+// Then it evaluates predicates, which takes some microseconds where they are cheap, and signals
+// have reached their regions when it returns. It leaves turns to a goroutine of the
+// synchronizer in three cases: another goroutine is in a turn, states come so fast that they
+// are better taken together, or a turn takes longer than 50 µs. The same holds for Close, and
+// for entering and leaving regions.
 func (t *Thread) Set(state any) error {
 	t.mu.Lock()
 	defer t.above.unlock()

@@ -57,27 +57,27 @@ func (t *BlockThread) Region(ctx context.Context, name string, work Work, opts .
 	return t.thread.Region(ctx, name, work, opts...)
 }
 
-// ThreadBlock names a function as a block with threads: the terminal block of the
-// PEGASUS paper's figure 2.5. It is for blocks to which a program gives threads, and
-// only for these. The function thread is called once for each of them, side by side
-// and with the same input, and takes its part by [BlockThread.Index]. When all have
-// returned, join makes the result of the block of what they came to, in the order of
-// their numbers.
+// ThreadBlock names a function as a block with threads: the terminal block of the PEGASUS
+// paper's figure 2.5. It is for blocks to which a program gives threads, and only for these.
+// The function thread is called once for each thread, side by side and with the same input, and
+// takes its part by [BlockThread.Index]. When all calls have returned, join makes the result of
+// the block from their results, in the order of the threads' numbers.
 //
-// The threads report to the thread-level synchronizer that the program names for
-// the block. It runs inside the process from before the first call until the last one
-// has returned; each run of the block has one of its own, with memory as declared. A
-// thread that has returned remains in its global states with its last state: the
-// epoch does not change before the end.
+// The threads report to the thread-level synchronizer that the program names for the block. It
+// runs inside the process from before the first call until the last call has returned. Each run
+// of the block has a synchronizer of its own, with memory as declared. A thread that has
+// returned remains in its global states with its last state: the epoch does not change before
+// the end.
 //
-// A cancellation of the block ends the context of all its threads. Otherwise a thread
-// is done if it returns no error, or one that is or wraps the [Canceled] of its
-// synchronizer's predicate; what it returned beside that counts. With any other error,
-// or a panic, the context of the other threads ends with that as the cause, and when
-// all have returned the block fails with it; join is not called.
+// A cancellation of the block ends the context of all its threads. Otherwise a thread is done
+// if it returns no error, or an error that is or wraps the [Canceled] of its synchronizer's
+// predicate; its other result counts. With any other error, or a panic, the context of the
+// other threads ends with that cause. When all have returned, the block fails with it; join is
+// not called.
 //
-// [ThreadState] has [JoinNode] compare the type of the threads' state with what the
-// program declares, if there is one by then. Input and result are as for [Block].
+// [ThreadState] has [JoinNode] compare the type of the threads' state with the
+// declaration of the program, if there is a program by then. Input and result are as for
+// [Block].
 func ThreadBlock[In, Part, Out any](
 	name string,
 	thread func(ctx context.Context, t *BlockThread, input In) (Part, error),
@@ -102,7 +102,7 @@ func ThreadBlock[In, Part, Out any](
 	return b
 }
 
-// crew is the threads of one run of a block, and the level above them.
+// crew is the threads of a single run of a block, and the level above them.
 type crew struct {
 	p       *processor
 	run     *Run

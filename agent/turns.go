@@ -15,18 +15,18 @@ const (
 	dearTurns    = 3 // on end
 )
 
-// turns says who steps a machine that no goroutine owns. Whoever has brought something
-// takes the turn that has become due, if nobody is in one; what time makes due, and what
-// callers leave, is handed over to one goroutine. It knows nothing of the machine. All
-// but worth needs the lock.
+// turns decides which goroutine steps a machine that no goroutine owns. A caller that has
+// brought something takes the turn that has become due, if no other goroutine is in a turn.
+// Turns that become due by time, or that callers leave, are handed to one goroutine. turns
+// knows nothing of the machine. All methods but worth need the lock.
 //
-// Once callers have spent a millisecond on end on turns that send no signals, these leave
-// them twice their time before the next one: what comes faster is gathered, and taken
-// together. Where a state takes longer than several times what it costs to wake the
-// goroutine, that takes all turns, beside the callers.
+// Once callers have spent a millisecond on end on turns that send no signals, these turns pause
+// for twice their time: faster states are gathered, and taken together. Where a state takes
+// longer than several times the cost of waking the goroutine, the goroutine takes all turns,
+// beside the callers.
 //
-// No mark is lost: it is made under the lock, and who is in a turn looks for marks
-// under the lock before it says, within the same hold, that nobody is.
+// No mark is lost: it is made under the lock. A goroutine in a turn looks for marks under the
+// lock before it says, within the same hold, that the turn is free.
 type turns struct {
 	pace
 	taken   bool              // somebody is in a turn

@@ -9,15 +9,15 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// Owner is who has states: a [*Member], a [*Thread] or a [*BlockThread].
+// Owner is the owner of states: a [*Member], a [*Thread] or a [*BlockThread].
 type Owner interface {
 	// bind makes what sets states of the type of that value, and checks the type.
 	bind(state any) (setter, error)
 }
 
-// State sets states of one owner that are all of one struct type. It does what the Set of
-// the owner does at less cost, and takes no other type by mistake. It may be used by
-// several goroutines at once, beside other States of the owner and beside its Set.
+// State sets states of an owner that are all of the same struct type. It does the same as the
+// Set of the owner at less cost, and takes no other type by mistake. Several goroutines may use
+// it at once, beside other States of the owner and beside its Set.
 type State[T any] struct{ setter }
 
 // StateOf binds a struct type to the declared state of its owner. It fails as the owner's
@@ -38,11 +38,11 @@ func StateOf[T any](owner Owner) (*State[T], error) {
 	return &State[T]{s}, nil
 }
 
-// Set begins a state now and ends the one before it, as [Member.Set], [Thread.Set] or
-// [BlockThread.Set] does. Where a synchronizer has come that declares another state, T is
-// bound to that one; if it does not match, each Set fails with a [*StateError]. After
-// any error the state before it goes on; one that does not match what was declared since goes
-// on as soon as it does again.
+// Set begins a state now and ends the state before it, as [Member.Set], [Thread.Set] or
+// [BlockThread.Set] does. If a later synchronizer declares another state, Set binds T to the
+// new declaration; if T does not match it, each Set fails with a [*StateError]. After any error
+// the state before it remains. If that state does not match the later declaration, it counts
+// again as soon as a declaration matches it.
 func (s *State[T]) Set(state T) error {
 	if s == nil || s.of == nil {
 		return errors.New("agent: this State has no owner: make it with StateOf")

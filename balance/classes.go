@@ -4,8 +4,8 @@ package balance
 // power to spare, so the overloaded nodes are those with the least.
 type Class uint8
 
-// The classes. Aside is a node that has nothing to give and less to spare than
-// every node that has, or one that is left alone.
+// The classes. Aside is a node that has nothing to give and less to spare than every node that
+// has, or a node that is left alone.
 const (
 	Aside Class = iota
 	Overloaded

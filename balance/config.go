@@ -61,7 +61,7 @@ type Config struct {
 	// its power or in the weights it reports, and still be believed: above 1.
 	// Nodes beyond are left alone. It takes three nodes to judge one.
 	Outlier float64 `yaml:"outlier"`
-	// Moves is the most moves of one plan, from 1 to 100000.
+	// Moves is the most moves of a plan, from 1 to 100000.
 	Moves int `yaml:"moves"`
 }
 
@@ -85,7 +85,7 @@ type Fault struct {
 // Error tells key and reason.
 func (f *Fault) Error() string { return "balance: " + f.Key + ": " + f.Message }
 
-// Faults returns what is wrong, by key, or nothing.
+// Faults returns the faults, by key, or nothing.
 func (c *Config) Faults() []Fault {
 	var list []Fault
 	need := func(ok bool, key, format string, args ...any) {

@@ -53,8 +53,7 @@ type place struct {
 	depleted bool    // no more moves from here
 }
 
-// model is the state of one plan: what is believed of the report, with the moves
-// planned so far.
+// model is the state of a plan: the believed part of the report, with the moves planned so far.
 type model struct {
 	base     *base
 	now      clocksync.Instant

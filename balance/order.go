@@ -18,8 +18,8 @@ type Order struct {
 // OrdersDatum is the name of the datum of a signal that has the orders as a text.
 const OrdersDatum = "moves"
 
-// AppendOrder appends an order to a text that [ParseOrders] reads, which begins
-// empty. A weight is finite, as those of a [Plan] are.
+// AppendOrder appends an order to a text that [ParseOrders] reads, which begins empty. A weight
+// is finite, as in a [Plan].
 func AppendOrder(text string, o Order) string {
 	raw, err := json.Marshal(o)
 	if err != nil {

@@ -20,8 +20,8 @@ type Plan struct {
 	Nodes   []NodeView // in the order of State.Nodes
 	// Moves are to be carried out in any order, once each.
 	Moves []Move
-	// Refused are the first of what was considered or reported and refused, More
-	// is how many others there were.
+	// Refused are the first refusals among the loads considered or reported, More is how many
+	// others there were.
 	Refused []Refusal
 	More    int // refusals beyond those listed
 	// Before and After are the longest queue of a node that was believed, without

@@ -70,9 +70,9 @@ type Traffic struct {
 	Volume   float64 // from From to To
 }
 
-// State is what a strategy decides on: the nodes and loads of one global state,
-// or the part of it that is visible where the strategy runs. Order matters only
-// to break ties. A strategy does not keep or change it.
+// State is the input of a strategy: the nodes and loads of a global state, or the part of it
+// that is visible where the strategy runs. Order matters only to break ties. A strategy does
+// not keep or change it.
 type State struct {
 	Nodes   []Node    // all that can take or give loads
 	Loads   []Load    // all that is on these nodes or on its way to them
@@ -89,8 +89,7 @@ type State struct {
 type Strategy interface {
 	// Name is the word for it in a configuration.
 	Name() string
-	// Plan decides on a state that held at an instant. Instants of one strategy
-	// do not go back. Whatever the state holds, there is a plan, and each thing
-	// that was wrong with the state is told in it.
+	// Plan decides on a state that held at an instant. Instants of a strategy do not go back.
+	// Whatever the state holds, there is a plan. The plan lists each fault of the state.
 	Plan(now clocksync.Instant, s *State) Plan
 }

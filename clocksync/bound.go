@@ -25,9 +25,9 @@ func grown(d time.Duration, rate float64) time.Duration {
 	return time.Duration(math.Ceil(float64(d.Abs()) * rate))
 }
 
-// Bound is a line to stamp by: what is known of the reference time at every
-// reading of the domain's clock in [From, Until]. It is made by an [Estimator]
-// and must not be changed, so that goroutines may share it.
+// Bound is a line to stamp by: the known reference time at every reading of the domain's clock
+// in [From, Until]. It is made by an [Estimator] and must not be changed, so that goroutines
+// may share it.
 type Bound struct {
 	// From and Until limit the readings that the bound says something about.
 	From, Until Instant
@@ -43,9 +43,8 @@ type Bound struct {
 	Seen Observation
 	// Quality says what the bound rests on.
 	Quality Quality
-	// Tainted is, while the status is Untrusted, the reading at which the bound
-	// was last confirmed: what was stamped after it may be wrong. Otherwise it is
-	// MaxInstant.
+	// Tainted is, while the status is Untrusted, the reading at which the bound was last
+	// confirmed: later stamps may be wrong. Otherwise it is MaxInstant.
 	Tainted Instant
 
 	rate float64 // of Drift; 0 if it was not computed yet

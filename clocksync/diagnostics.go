@@ -15,8 +15,8 @@ type Diagnostics struct {
 	Taints  []Taint             // the last ones, oldest first
 	// Refused counts the samples refused, by reason.
 	Refused [Reasons]uint64
-	// Contradictions counts how often trust was lost; Steps, Suspends and Slews
-	// (which are contradictions, too) what was observed.
+	// Contradictions counts how often trust was lost. Steps, Suspends and Slews (which are
+	// contradictions, too) count what the clock observed.
 	Contradictions, Steps, Suspends, Slews uint64
 }
 
@@ -62,7 +62,7 @@ func (s Standing) String() string {
 	return label(uint8(s), "silent", "agreeing", "outvoted", "waiting")
 }
 
-// ServerDiagnostics is what is known of one server.
+// ServerDiagnostics is the knowledge about a single server.
 type ServerDiagnostics struct {
 	Source, Server string   // the kind of source, as "ntp", and the server's name in it
 	Standing       Standing // in the vote

@@ -9,8 +9,8 @@ import (
 // MaxServers is how many servers an Estimator knows at a time.
 const MaxServers = 64
 
-// Estimator makes the bound of one domain's clock from the samples of several
-// servers, of which some may be wrong.
+// Estimator makes the bound of a domain's clock from the samples of several servers, some of
+// which may be wrong.
 //
 // A server allows the points that all its kept samples allow, each widened by the
 // drift since. Of n servers that answer at least n-f are right, with f = [Config.Faults],

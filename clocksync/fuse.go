@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Bound fuses what is known at the reading now and returns the line to stamp by
-// from then on. A reading before an earlier one counts as that one.
+// Bound fuses the knowledge at the reading now and returns the line to stamp by from then on. A
+// reading before an earlier one counts as that one.
 func (e *Estimator) Bound(now Instant) Bound {
 	e.now = max(e.now, now)
 	e.passLeap(e.now)
@@ -199,7 +199,7 @@ func (e *Estimator) within(now Instant, b Bound) Instant {
 	return now.Add(time.Duration(float64(left) / b.rate))
 }
 
-// Diagnostics tells what is known at the reading now. It changes nothing.
+// Diagnostics returns the knowledge at the reading now. It changes nothing.
 func (e *Estimator) Diagnostics(now Instant) Diagnostics {
 	r := Diagnostics{
 		Now: now, Bound: e.last, Offset: e.last.OffsetAt(now),

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Instant is a point on a timeline, in nanoseconds. Which timeline is said
-// where the value stands: the reference time of a synchronizer tree, or the
-// monotonic clock of one domain. Instants of different timelines must not be
-// compared. The two ends of the range stand for minus and plus infinity.
+// Instant is a point on a timeline, in nanoseconds. Each use of the type names the timeline:
+// the reference time of a synchronizer tree, or the monotonic clock of a domain. Instants of
+// different timelines must not be compared. The two ends of the range stand for minus and plus
+// infinity.
 type Instant int64
 
 // The infinite instants. They are smaller and larger than every reading of a

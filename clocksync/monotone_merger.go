@@ -5,13 +5,12 @@ import (
 	"slices"
 )
 
-// MonotoneMerger makes the stamps of one domain monotone where several processes
-// measured their bounds separately and their stamps arrive in any order: each end
-// of a stamp is clamped between those of the nearest stored stamps with a smaller
-// and a larger reading. Raising an earliest end and lowering a latest end are
-// justified by the order of the events; the opposite moves widen the interval. In
-// both cases it stays valid. Stamps with equal readings do not constrain one
-// another; an infinite latest end constrains no other stamp and stays infinite.
+// MonotoneMerger makes the stamps of a domain monotone where several processes measured their
+// bounds separately and their stamps arrive in any order: each end of a stamp is clamped
+// between the ends of the nearest stored stamps with a smaller and a larger reading. Raising an
+// earliest end and lowering a latest end are justified by the order of the events; the opposite
+// moves widen the interval. In both cases it stays valid. Stamps with equal readings do not
+// constrain one another; an infinite latest end constrains no other stamp and stays infinite.
 //
 // So between any two stamps that MonotoneMerger returned, the one with the larger reading
 // has no smaller end, infinite latest ends left out. [Monotone] does the same at

@@ -48,11 +48,10 @@ const (
 	slewFloor = time.Millisecond
 )
 
-// Change tells what happened since an earlier observation. A suspend is told
-// from a step of the wall clock by Boot, and where that is missing in either
-// one, a wall clock ahead of its place counts as Suspended, since most systems
-// set it right after a suspend. What the wall clock alone could tell is not seen
-// if it is less than 1 ms and 0.1 % of the time between.
+// Change says what happened since an earlier observation. Boot distinguishes a suspend from a step of the
+// wall clock. If Boot is missing in either observation, a wall clock ahead of its place counts
+// as Suspended, since most systems set it right after a suspend. Changes that only the wall
+// clock shows are not seen below 1 ms and 0.1 % of the time between.
 func (o Observation) Change(since Observation) Change {
 	slack := o.Slack + since.Slack
 	passed := o.Mono.Sub(since.Mono)

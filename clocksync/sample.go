@@ -30,9 +30,9 @@ const (
 	LeapUnsynchronized
 )
 
-// Sample is the word of one server about the clock of this domain: at the
-// reading At, the reference time minus the reading lay within Offset. The zero
-// values of all that is not required are right for a source that does not care.
+// Sample is a server's claim about the clock of this domain: at the reading At, the reference
+// time minus the reading lay within Offset. The zero values of all that is not required are
+// right for a source that does not care.
 type Sample struct {
 	// Source is the kind of source: "ntp", "peer", "chrony", "clockbound",
 	// "kernel", "fixed". Required.

@@ -6,10 +6,9 @@ import "slices"
 // before it counts again after trust was lost.
 const memory = 8
 
-// server is what is known of one server. An honest server is honest in all its
-// samples, so the offset is where all that are kept allow it to be, and they
-// always allow some place: a sample that excludes the others replaces them, and
-// shows that the server was wrong.
+// server is the knowledge about a server. An honest server is honest in all its samples, so the
+// offset lies where all kept samples allow it, and they always allow some place: a sample that
+// excludes the others replaces them, and shows that the server was wrong.
 type server struct {
 	source, name string
 	kept         []Sample // oldest first

@@ -2,8 +2,8 @@ package clocksync
 
 import "time"
 
-// slewWatch compares the domain's clock with one that is never slewed. Each is taken
-// to be right but for the drift, so they go apart by twice as much at most.
+// slewWatch compares the domain's clock with a clock that is never slewed. Each is taken to be
+// right but for the drift, so they go apart by twice as much at most.
 type slewWatch struct {
 	since   Observation // Raw is 0: none yet
 	slewing bool

@@ -8,8 +8,8 @@ type Domain string
 // Stamp says when an event happened: the reading of its domain's monotonic
 // clock, and an interval of reference time that contains the true time.
 //
-// Mono is comparable only between stamps of one Domain; Within is comparable
-// between all stamps of a synchronizer tree.
+// Mono is comparable only between stamps with the same Domain; Within is comparable between all
+// stamps of a synchronizer tree.
 type Stamp struct {
 	Domain Domain   // whose clock was read
 	Mono   Instant  // the reading
@@ -35,9 +35,8 @@ func (s Stamp) String() string {
 	return string(s.Domain) + "@" + s.Mono.String() + s.Within.String()
 }
 
-// Clock reads stamps. Successive stamps of one Clock never go back, neither in
-// Mono nor in either end of Within. A Clock may be used by several goroutines
-// at once and does not block.
+// Clock reads stamps. Successive stamps of a Clock never go back, neither in Mono nor in either
+// end of Within. A Clock may be used by several goroutines at once and does not block.
 type Clock interface {
 	// Domain is the clock domain of every stamp of this clock. It never changes.
 	Domain() Domain
@@ -47,11 +46,10 @@ type Clock interface {
 	Quality() Quality
 }
 
-// Monotone makes the stamps of one domain monotone: along increasing readings
-// neither end of the interval decreases. An earliest end below the last one is
-// raised to it, which is justified by the order of the events; a latest end
-// below the last one is raised to it, which widens. Both keep the interval
-// valid. An infinite latest end widens its own stamp only, so that the bound
+// Monotone makes the stamps of a domain monotone: along increasing readings neither end of the
+// interval decreases. An earliest end below the last one is raised to it, which is justified by
+// the order of the events; a latest end below the last one is raised to it, which widens. Both
+// keep the interval valid. An infinite latest end widens its own stamp only, so that the bound
 // can come back after it was lost.
 //
 // The zero value is ready. It must not be used by two goroutines at once.

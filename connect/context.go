@@ -15,8 +15,8 @@ import (
 // maxFile bounds every file that is read.
 const maxFile = 64 << 10
 
-// contextKeys says what a key of a context is: a value, a path or a URL, in which ~ and
-// variables are replaced, what has no meaning here, or what is refused unless it is empty.
+// contextKeys classifies the keys of a context: a value, a path or a URL, in which ~ and
+// variables are replaced, a key without meaning here, or a key that must be empty.
 var contextKeys = map[string]string{ //nolint:gochecknoglobals // Constant.
 	"url": "path", "creds": "path", "nkey": "path", "cert": "path", "key": "path", "ca": "path",
 	"token": "value", "user": "value", "password": "value", "inbox_prefix": "value", "user_jwt": "value", "user_seed": "value",

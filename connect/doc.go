@@ -13,7 +13,7 @@
 //   - Of user and password, token, nkey and credentials file one is used: the one of the
 //     first of the three places that has any. A user or token in the URL counts too, and
 //     comes last in its place.
-//   - The context has to be named. The one that the nats CLI has selected is not used.
+//   - The context has to be named. The context that the nats CLI has selected is not used.
 //   - Files are read by [Server.Options], and again whenever nats.go connects. The public key of
 //     an nkey file is read once.
 //   - Errors name the flag, the variable or the key, and the file. They have no secret.

@@ -17,8 +17,8 @@ import (
 	"github.com/gopegasus/pegasus/internal/loopkey"
 )
 
-// Options are those for nats.Connect. All files are read, so that a fault is told before
-// anything is dialled. They are never nil.
+// Options are the options for nats.Connect. All files are read, so that a fault is reported
+// before dialling. They are never nil.
 func (s *Server) Options() ([]nats.Option, error) {
 	who, err := s.identify()
 	switch {

@@ -23,7 +23,7 @@ type Settings struct {
 	Nkey string
 	// User goes with Password or PasswordFile.
 	User string
-	// Password is that of User.
+	// Password is the password of User.
 	Password string
 	// PasswordFile has the password of User in its first line.
 	PasswordFile string
@@ -31,8 +31,8 @@ type Settings struct {
 	Token string
 	// TokenFile has the token in its first line.
 	TokenFile string
-	// CA is a PEM file with the certificates of the authorities to trust, instead of those of the
-	// system.
+	// CA is a PEM file with the certificates of the authorities to trust, instead of the
+	// system's authorities.
 	CA string
 	// Cert is a PEM file with the client's certificate, which goes with Key.
 	Cert string
@@ -77,7 +77,7 @@ func FromEnv() Settings {
 // value is a value and where it comes from.
 type value struct{ text, from string }
 
-// layer has the values of one place by their keys.
+// layer has the values of a place by their keys.
 type layer map[string]value
 
 func (s Settings) layer(environment bool) layer {
@@ -142,7 +142,7 @@ func (l layer) identity() (found identity, err error) {
 
 // Server is a server and how to connect to it. Two that are equal use the same credentials.
 type Server struct {
-	// URL is that of the server. It has a user or token only if these are what is used.
+	// URL is the URL of the server. It has a user or token only if these are used.
 	URL string
 	// From is the flag, the variable or the context that the URL comes from.
 	From string
@@ -153,9 +153,9 @@ type Server struct {
 	tlsFirst      bool
 }
 
-// To is the server at url with the settings of the environment and the options for it: those
-// that are given, and else those of [Server.Options]. Options that are an empty list and not nil
-// have neither. An empty url stands for NATS_URL.
+// To is the server at url and the options for it. Given options replace the settings of the
+// environment, also an empty list that is not nil; without them the options are the options
+// of [Server.Options]. Without given options an empty url stands for NATS_URL.
 func To(url string, given []nats.Option) (Server, []nats.Option, error) {
 	if given != nil {
 		return Server{URL: url, who: identity{kind: "given"}}, given, nil
@@ -168,9 +168,9 @@ func To(url string, given []nats.Option) (Server, []nats.Option, error) {
 	return s, options, err
 }
 
-// Resolve finds out what to connect to, and with what. The environment is that of [FromEnv], or
-// empty if it shall not count. Resolve reads the file of the context, and no other. URL is empty
-// if there is none in any place.
+// Resolve finds the server to connect to, and the credentials. The environment is the result of
+// [FromEnv], or empty if it shall not count. Resolve reads the file of the context, and no
+// other. URL is empty if there is none in any place.
 func (s Settings) Resolve(environment Settings) (Server, error) {
 	server, err := s.resolve(environment)
 	if err != nil {
@@ -282,8 +282,8 @@ func (s *Server) Explain(err error) error {
 	return err
 }
 
-// WithoutUser takes users, passwords and tokens out of a URL, or out of a list of them. What is
-// no URL loses all before its last @.
+// WithoutUser takes users, passwords and tokens out of a URL, or out of a list of them. A text
+// that is no URL loses all before its last @.
 func WithoutUser(servers string) string {
 	if servers == "" {
 		return ""

@@ -3,9 +3,9 @@
 //
 // # Signals and regions
 //
-// A synchronizer that finds a predicate true on a global state sends signals. A
-// signal goes to one region of one member: a delimited part of its execution that
-// accepts interruption (PEGASUS paper, section 2.1). There are two kinds:
+// A synchronizer that finds a predicate true on a global state sends signals. A signal goes to
+// one region of a single member: a delimited part of its execution that accepts interruption
+// (PEGASUS paper, section 2.1). There are two kinds:
 //
 //   - [Activate]: the region's handler runs, then the region resumes.
 //   - [Cancel]: the region is left, its cancel handler runs, and the program

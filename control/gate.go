@@ -12,7 +12,7 @@ import (
 // The limits of a [Gate].
 const (
 	MaxOpen    = 256     // regions open at once
-	MaxWaiting = 16      // activations of one entry that are not finished
+	MaxWaiting = 16      // unfinished activations of an entry
 	MaxFates   = 4096    // final fates remembered
 	MaxKept    = 1024    // final fates kept until their synchronizer has recorded them
 	MaxTerm    = 1 << 62 // terms and epochs are below
@@ -43,7 +43,7 @@ type Outcome struct {
 	Signal *Signal // as it was offered, not copied
 	Fate   Fate    // Waiting as long as it is not final
 	Detail string  // why it was refused
-	Again  bool    // a copy of a signal offered before; Fate is that of the first
+	Again  bool    // a copy of a signal offered before; Fate is the fate of the first
 	// Copy is the decision of the newest copy from a later term, which is to learn of the
 	// fate as well; zero if there is none.
 	Copy Decision
@@ -72,41 +72,39 @@ type Kept struct {
 	cause Cause // of its firing
 }
 
-// Gate holds the rules of one participant's regions (PEGASUS paper, section
-// 2.1): whether a signal waits, takes effect or is ignored.
+// Gate holds the rules of a participant's regions (PEGASUS paper, section 2.1): whether a
+// signal waits, takes effect or is ignored.
 //
-//   - Every entry into a region has a number of its own. Numbers count from 1
-//     over all regions of the participant and are never used twice. A region is
-//     open at most once at a time; different regions may be open together.
-//   - A signal is accepted only in the entry it was decided on, once, and if no
-//     newer term or epoch of its synchronizer is in force. A signal that was
-//     accepted is not recalled by a newer epoch.
-//   - Only [Gate.Lead] begins a term of the own synchronizer; those of the others,
-//     and all epochs, begin with a signal decided in them, within bounds. Of the
-//     others at most 64 are remembered, and the one not heard for the longest is
-//     forgotten for a new one, unless a signal of it waits or an open entry rests on it.
-//   - Within a term the [Decision], name and target of a signal tell copies of it
-//     apart from others. Of two terms they are the same signal if its [Cause], name,
-//     target and entry are, unless the older one was fenced off. One that may be the same, by
-//     [Cause.Perhaps], as one that waits or was applied is [Unconfirmed].
-//   - An activation needs a handler of its name and waits until [Gate.Next]
-//     takes it out; one entry has at most [MaxWaiting] unfinished ones. A
-//     cancellation needs no handler and takes effect in the moment it is
-//     accepted: nothing that waits begins any more, and what is offered from
-//     then on finds the entry over.
-//   - A signal with a TTL expires that long after it was offered, if it still
-//     waits; a copy of it is answered so from then on. A TTL of zero does not expire.
-//   - A signal that was accepted ends in exactly one final fate, which
-//     [Gate.Settled] hands out; one that was not has it from [Gate.Offer]. A
-//     copy is answered with the fate of the first. The last [MaxFates] final
-//     fates are remembered (and [MaxKept] until their synchronizer says that it has
-//     recorded them, [Gate.Recorded]); after that the entry's number keeps copies out, and
-//     while the entry is still open, the number of the decision: one that is forgotten,
-//     or near one, is [Unconfirmed]. A garbled number keeps out itself and none below it,
-//     as long as there are few of them.
+//   - Every entry into a region has its own number. Numbers count from 1 over all regions of
+//     the participant and are never used twice. A region is open at most once at a time;
+//     different regions may be open together.
+//   - A signal is accepted only in the entry it was decided on, once, and only if the gate has
+//     seen no newer term or epoch of its synchronizer. A newer epoch does not recall an
+//     accepted signal.
+//   - Only [Gate.Lead] begins a term of the own synchronizer. Terms of other synchronizers, and
+//     all epochs, begin with a signal decided in them, within bounds. At most 64 other
+//     synchronizers are remembered. A new one replaces the one not heard for the longest,
+//     unless a signal of that waits or an open entry rests on it.
+//   - Within a term the [Decision], name and target of a signal tell copies of it apart from
+//     others. Signals of two terms are the same if their [Cause], name, target and entry are,
+//     unless the older signal was fenced off. A signal that may be the same, by
+//     [Cause.Perhaps], as a waiting or applied signal is [Unconfirmed].
+//   - An activation needs a handler of its name and waits until [Gate.Next] takes it out; an
+//     entry has at most [MaxWaiting] unfinished activations. A cancellation needs no handler
+//     and takes effect in the moment it is accepted: no waiting signal begins any more, and
+//     later signals find the entry over.
+//   - A signal with a TTL expires that long after it was offered, if it still waits; a copy of
+//     it then gets the same answer. A TTL of zero does not expire.
+//   - An accepted signal ends in exactly one final fate, which [Gate.Settled] hands out;
+//     [Gate.Offer] returns the fate of any other signal. A copy is answered with the fate of
+//     the first. The last [MaxFates] final fates are remembered, and [MaxKept] until their
+//     synchronizer says that it has recorded them ([Gate.Recorded]). After that the entry's
+//     number keeps copies out and, while the entry is still open, the number of the decision: a
+//     forgotten number, or a number near it, is [Unconfirmed]. A garbled number keeps out
+//     itself and none below it, as long as there are few of them.
 //
-// A Gate belongs to one goroutine at a time. Signals handed to it are kept, not
-// copied.
+// A Gate belongs to one goroutine at a time. It keeps the signals handed to it, and makes no
+// copies.
 type Gate struct {
 	entries uint64 // the last entry number
 	open    []*entry
@@ -120,7 +118,7 @@ type Gate struct {
 	kept    []Kept              // oldest first
 	lost    uint64              // kept no more, and not recorded as far as is known
 	settled []Outcome
-	// order holds those of known with a final fate, oldest at order[next] once it is full.
+	// order holds the known records with a final fate, oldest at order[next] once it is full.
 	order []*record
 	next  int
 	until clocksync.Instant // nothing that waits expires sooner; MaxInstant: nothing does
@@ -139,9 +137,8 @@ type entry struct {
 	crowded  bool   // of more synchronizers than there may be marks: nothing is known of those without one
 }
 
-// mark has the numbers of the decisions of a term that are forgotten, and of some between
-// them: spans in order. A number far from the others, such as one that was garbled, so
-// keeps out no more than itself.
+// mark has the numbers of the forgotten decisions of a term, and of some between them: spans in
+// order. A number far from the others, such as a garbled number, so keeps out only itself.
 type mark struct {
 	synchronizer string
 	term         uint64
@@ -151,8 +148,8 @@ type mark struct {
 
 type span struct{ from, to uint64 }
 
-// maxSpans is how many spans a mark has. Of one more two become one: the lowest, if numbers
-// have gone beyond them, else the nearest.
+// maxSpans is how many spans a mark has. Above that two become one: the lowest, if numbers have
+// gone beyond them, else the nearest.
 const maxSpans = 64
 
 type held struct {
@@ -160,7 +157,7 @@ type held struct {
 	until  clocksync.Instant
 }
 
-// fence is what is known of a synchronizer.
+// fence is the knowledge about a synchronizer.
 type fence struct {
 	synchronizer string
 	term, epoch  uint64
@@ -192,14 +189,14 @@ type id struct {
 
 func (k *key) id() id { return id{k.decision.Number, k.name} }
 
-// causeID is the part of what names a firing in every term by which it is looked up.
+// causeID is the lookup key of a firing, the same in every term.
 type causeID struct {
 	Cause
 
 	entry uint64
 }
 
-// record is what is remembered of a signal.
+// record is the memory of a signal.
 type record struct {
 	key    key
 	entry  uint64
@@ -219,8 +216,8 @@ func NewGate() *Gate {
 	return &Gate{known: map[id]*record{}, caused: map[causeID]*record{}, until: clocksync.MaxInstant}
 }
 
-// Once has a new gate remember no fate that is final: nobody sends a signal to it twice.
-// Copies of one that waits are still told apart.
+// Once has a new gate remember no final fate: no synchronizer sends a signal to it twice.
+// Copies of a waiting signal are still recognized.
 func (g *Gate) Once() { g.once = true }
 
 // Enter opens a region and returns the number of this entry. It fails if the
@@ -310,9 +307,9 @@ func (g *Gate) Lead(synchronizer string, term, epoch uint64) error {
 	return nil
 }
 
-// Fence tells the term and epoch that a synchronizer is in which sends the signals offered
-// next: what it has decided in older ones becomes [OldEpoch]. It refuses one that cannot
-// be. That alone raises nothing for good.
+// Fence sets the term and epoch of the synchronizer that sends the signals offered next:
+// decisions of older terms and epochs become [OldEpoch]. It refuses an impossible term or
+// epoch. That alone raises nothing for good.
 func (g *Gate) Fence(synchronizer string, term, epoch uint64) error {
 	g.head = Decision{Synchronizer: synchronizer, Term: term, Epoch: epoch}
 	return g.bounds(g.fence(synchronizer), &g.head)
@@ -332,7 +329,7 @@ func (g *Gate) bounds(f *fence, d *Decision) error {
 	return nil
 }
 
-// fence is what is known of a synchronizer, or nil.
+// fence is the record of a synchronizer, or nil.
 func (g *Gate) fence(synchronizer string) *fence {
 	if g.own.led && g.own.synchronizer == synchronizer {
 		return &g.own
@@ -429,7 +426,7 @@ func (g *Gate) Offer(now clocksync.Instant, s *Signal) Outcome {
 	return Outcome{Signal: s, Fate: fate, Detail: detail}
 }
 
-// fired finds what is remembered of the same firing in another term.
+// fired finds the record of the same firing in another term.
 func (g *Gate) fired(s *Signal) *record {
 	if s.Cause.Source == 0 || g.once {
 		return nil
@@ -487,7 +484,7 @@ func (g *Gate) Fated(synchronizer string, most int) []Fated {
 	return told
 }
 
-// recall finds what is remembered of a signal, or of one that it is a copy of.
+// recall finds the record of a signal, or of the signal that it is a copy of.
 func (g *Gate) recall(s *Signal) *record {
 	k := keyOf(s)
 	r := g.alike(&k)
@@ -497,7 +494,7 @@ func (g *Gate) recall(s *Signal) *record {
 	return r
 }
 
-// alike is the first of the records among which that of a key is.
+// alike is the first of the records that may have the key.
 func (g *Gate) alike(k *key) *record {
 	if g.once {
 		return g.few
@@ -534,7 +531,7 @@ func (g *Gate) begin(r, first *record) {
 	}
 }
 
-// judge decides on a signal that is no copy of one that is remembered.
+// judge decides on a signal that is no copy of a remembered signal.
 func (g *Gate) judge(now clocksync.Instant, s *Signal, f *fence) (Fate, string) {
 	if err := CheckData(s.Data); err != nil {
 		return Refused, err.Error()
@@ -716,8 +713,8 @@ func (g *Gate) keep(r *record) {
 	g.kept = slices.Delete(g.kept, 0, MaxKept/4)
 }
 
-// supersede keeps the fates of older copies of a signal no more that were fenced off: who has renewed
-// it records its own.
+// supersede drops the fates of older copies of a signal that were fenced off: the synchronizer
+// that has renewed the signal records its own.
 func (g *Gate) supersede(s *Signal) {
 	g.kept = slices.DeleteFunc(g.kept, func(k Kept) bool {
 		return k.Fate == OldEpoch && k.Decision.Synchronizer == s.Decision.Synchronizer && k.Decision.Term < s.Decision.Term &&
@@ -739,8 +736,8 @@ func (g *Gate) Records(synchronizer string) bool {
 	return f != nil && f.records
 }
 
-// Recorded notes that a synchronizer has recorded the fate of the signal of that name of one
-// of its decisions, whatever the epoch: it need not be told any more.
+// Recorded notes that a synchronizer has recorded the fate of the signal of that name of its
+// decision number, whatever the epoch: the fate need not be reported any more.
 func (g *Gate) Recorded(synchronizer string, term, number uint64, name string) {
 	f := g.fence(synchronizer)
 	if f == nil {

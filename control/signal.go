@@ -29,9 +29,9 @@ func (k Kind) String() string {
 	return "kind(" + strconv.Itoa(int(k)) + ")"
 }
 
-// Decision identifies one firing of one predicate. Number counts the decisions
-// of a synchronizer in one term, and a term is one life of a synchronizer:
-// later lives have larger terms. All signals of one firing share its Decision.
+// Decision identifies a firing of a predicate. Number counts the decisions of a synchronizer in
+// a term, and a term is one life of a synchronizer: later lives have larger terms. All signals
+// of a firing share its Decision.
 type Decision struct {
 	Synchronizer string `json:"synchronizer"` // its name
 	Term         uint64 `json:"term"`         // higher in every later life of the synchronizer
@@ -61,7 +61,7 @@ type Cause struct {
 	Firing  uint32 `json:"firing"`  // a number that no other one of that source on that witness has, from 1; see PerhapsMade
 }
 
-// The marks in the Firing of one on runs.
+// The marks in the Firing of a cause on runs.
 const (
 	// PerhapsMade: it is the first one of its term on them, and none of them certainly began in
 	// that term. An earlier term may have made it, under whatever number.
@@ -89,7 +89,8 @@ func (c Cause) Plain() Cause {
 	return c
 }
 
-// Perhaps reports whether a firing may be that of another cause, which an earlier term has made.
+// Perhaps reports whether a firing may be the firing of another cause, which an earlier term
+// has made.
 func (c Cause) Perhaps(made Cause) bool {
 	return c.Firing&PerhapsMade != 0 && c.Source == made.Source && c.Witness>>32 == made.Witness>>32 &&
 		(c.Witness == made.Witness || (c.Firing|made.Firing)&Vague != 0)
@@ -107,8 +108,8 @@ type Datum struct {
 	Value scgs.Value // of a type that is no list
 }
 
-// Signal is one message from a decision to one region of one participant. It
-// does not change after it was made.
+// Signal is a message from a decision to one region of a single participant. It does not change
+// after it was made.
 type Signal struct {
 	Decision  Decision      // the firing that made it
 	Name      string        // selects the handler
@@ -152,7 +153,7 @@ func CheckData(data []Datum) error {
 // Fate is what became of a signal.
 type Fate uint8
 
-// The fates. [Waiting] is the only one that is not final.
+// The fates. All but [Waiting] are final.
 const (
 	Waiting     Fate = iota + 1 // received, waits for the region's next check or for its handler to return
 	Applied                     // its handler has returned

@@ -26,11 +26,10 @@ type Server struct {
 	keys  *keyring     // Nil without Options.Keys.
 }
 
-// Start runs a server and returns when clients can connect. It fails, with
-// nothing left running, when the options make no sense, when they would open
-// the server to other machines without credentials, when the port is taken,
-// when the key cannot be written or those of Options.Keys cannot be read, and when
-// JetStream cannot use its directory.
+// Start runs a server and returns when clients can connect. It fails, with nothing left
+// running, when the options make no sense, when they would open the server to other machines
+// without credentials, when the port is taken, when the key cannot be written or the files of
+// Options.Keys cannot be read, and when JetStream cannot use its directory.
 func Start(opts Options) (*Server, error) {
 	opts = opts.withDefaults()
 	if err := opts.validate(); err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// Event is what an observer is told: an [Epoch], a [Verdict], a [Fate], a
-// [Rejection], a [Clock], a [ProgramEvent], a [Plan] or a [Reload]. It may be kept.
+// Event is a value that an observer receives: an [Epoch], a [Verdict], a [Fate], a [Rejection],
+// a [Clock], a [ProgramEvent], a [Plan] or a [Reload]. It may be kept.
 type Event interface {
 	// Line is the event as people and programs read it, without time and synchronizer.
 	Line() Line
@@ -28,11 +28,11 @@ type Verdict struct {
 	Suppressed uint64
 	Silent     bool   `digest:"-"` // it fired, and its predicate only sets variables of memory
 	Epoch      uint64 // of the global state
-	Index      uint64 // of the global state within the epoch, or of what Modality says
+	Index      uint64 // of the global state within the epoch, or of the runs that Modality names
 	Partial    bool   // some member's state was unknown
-	// Modality is empty for a global state. What a predicate's own detector has found
-	// are runs, the states in which a member's local condition went on to hold:
-	// "atleast" for those of so many members, "each" for that of one, "definitely" or "possibly" for those of
+	// Modality is empty for a global state. A predicate's own detector finds runs: sequences of
+	// states in which a member's local condition stayed true. "atleast" stands for runs of so
+	// many members, "each" for a run of a single member, "definitely" or "possibly" for runs of
 	// all.
 	Modality string
 	Span     scgs.Span // when the witness held
@@ -75,12 +75,12 @@ func (p *Part) String() string {
 	return w.String()
 }
 
-// Epoch tells that a new set of members is in force. Dropped names those who
-// left it and why.
+// Epoch says that a new set of members is active. Dropped names the members that left it, and
+// why.
 type Epoch struct {
 	Epoch   uint64    `json:"epoch"`   // 0: there are too few members, nothing is decided
 	Members []string  `json:"members"` // by name, in order
-	Joined  []string  `json:"joined"`  // those of them that are new
+	Joined  []string  `json:"joined"`  // the new members among them
 	Dropped []Dropped `json:"-"`       // each has a line of its own
 }
 
@@ -116,32 +116,32 @@ type Rejection struct {
 	Detail string       `json:"reason" digest:"Reason"` // the reason in full
 }
 
-// Reload tells that a changed configuration is in force, and what is different; or, in
-// a [Line], that one was refused, and why.
+// Reload says that a changed configuration is active, and what has changed. In a [Line] it may
+// also say that a configuration was refused, and why.
 type Reload struct {
-	Accepted bool     `json:"accepted"`                // in a [Line]: it is in force
+	Accepted bool     `json:"accepted"`                // in a [Line]: the configuration is active
 	Config   string   `json:"configuration,omitempty"` // the name of the file
-	Changes  []string `json:"changes,omitzero"`        // what is different, a text each
-	Reason   string   `json:"reason,omitempty"`        // why it was refused; empty for one in force
+	Changes  []string `json:"changes,omitzero"`        // the differences, a text each
+	Reason   string   `json:"reason,omitempty"`        // why it was refused; empty for an active configuration
 }
 
 // RejectReason says in one word why an input was refused, for counting.
 type RejectReason uint8
 
-// The reject reasons. RejectFrame, RejectVersion, RejectSchema, RejectSend and RejectReply are those of
-// whoever decodes and encodes for a [Core].
+// The reject reasons. RejectFrame, RejectVersion, RejectSchema, RejectSend and RejectReply come
+// from the code that decodes and encodes for a [Core].
 const (
 	RejectValue    RejectReason = iota // an expression of the configuration has no value where one is needed
 	RejectFrame                        // what came is no frame, or not one for this subject
 	RejectVersion                      // a frame of another version
 	RejectSchema                       // reports with other fields than the declared ones
 	RejectSend                         // a message does not fit a frame
-	RejectSender                       // a frame under another name than that of its subject, or of no known incarnation
+	RejectSender                       // a frame under another name than its subject's, or of no known incarnation
 	RejectReplaced                     // a newer incarnation has taken over the name
 	RejectFull                         // one member too many
 	RejectState                        // the type of a program's state does not match, or it has undeclared threads
 	RejectTimeline                     // stamps of another timeline, or of none
-	RejectReport                       // a value, or a stamp by itself
+	RejectReport                       // a value, or a stamp alone
 	RejectOrder                        // a number or stamp that does not fit those before it
 	RejectTarget                       // nobody is known to whom a signal could go
 	RejectReply                        // a question whose answer would not go to an inbox

@@ -1,7 +1,7 @@
 package monitor
 
-// Explanation says why a predicate fired last, what it comes to now, and what it
-// lacks. Durations are in seconds, ages those of the moment it was asked for.
+// Explanation says why a predicate fired last, its present value, and the missing inputs.
+// Durations are in seconds; ages count up to the question.
 type Explanation struct {
 	Synchronizer string `json:"synchronizer"` // its name
 	PredicateStatus
@@ -10,8 +10,8 @@ type Explanation struct {
 	Every bool         `json:"every"`       // it fires on each global state
 	Epoch uint64       `json:"epoch"`       // 0: there are too few members
 	State *StateStatus `json:"state"`       // as in [Status]
-	// Parts are those of the text on the newest global state, outermost first; empty
-	// before the first of the epoch.
+	// Parts are the parts of the text on the newest global state, outermost first; empty before
+	// the first of the epoch.
 	Parts []Condition `json:"parts"`
 	// Missing is what keeps it from firing, or from the next verdict, at this
 	// moment.
@@ -21,8 +21,8 @@ type Explanation struct {
 	// Balance is there in the explanation of the section balance alone, under the name
 	// [BalanceName]: it has the last plan in place of a decision.
 	Balance *BalanceStatus `json:"balance,omitempty"`
-	// Groups are the explanations for each group of members, if the name asked for is that of
-	// a predicate with by; beside them only Synchronizer and Name are set.
+	// Groups are the explanations for each group of members, if Name is a predicate with by;
+	// beside them only Synchronizer and Name are set.
 	Groups []Explanation `json:"groups,omitempty"`
 }
 
@@ -48,15 +48,27 @@ type Some struct {
 
 // Missing is one thing that a predicate lacks.
 type Missing struct {
-	// Kind is condition (it is not true), members (too few for an epoch), state (a
-	// member has none), silent, gone, report (one is lost and asked for), evidence
-	// (that a state still holds), unknown (nothing is known of a member), clock (a
-	// member's has no bound), hold (its time runs), runs (its own detector has found
-	// nothing new), aside (the section balance leaves a member alone),
-	// rests (its last order came to nothing), cooldown, target (nobody is known in the group its signal goes to),
-	// work (a member keeps a phase of the section work from ending),
-	// region (no member has ever entered the one that its signal names), refused (a member has refused its signal), or
-	// armed (it has fired, and has not been false since, or its until not true).
+	// Kind is one of these words:
+	//
+	//	condition  the condition is not true
+	//	members    too few members for an epoch
+	//	state      a member has no state
+	//	silent     a member is silent
+	//	gone       a member is gone
+	//	report     a report is lost and was requested again
+	//	evidence   no evidence yet that a state still holds
+	//	unknown    nothing is known of a member
+	//	clock      a member's clock has no bound
+	//	hold       the hold time runs
+	//	runs       the predicate's own detector has found nothing new
+	//	aside      the section balance leaves a member alone
+	//	rests      a member's last order had no effect
+	//	cooldown   the cooldown runs
+	//	target     no member is known in the group that receives the signal
+	//	work       a member keeps a phase of the section work from ending
+	//	region     no member has ever entered the region that the signal names
+	//	refused    a member has refused the signal
+	//	armed      it has fired, and has not been false since, or its until not true
 	Kind   string `json:"kind"`
 	Member string `json:"member,omitempty"` // that it is about, if it is about one
 	Text   string `json:"text"`             // in words
@@ -71,8 +83,8 @@ type Missing struct {
 type LastDecision struct {
 	ID  string  `json:"decision"`    // that the signals have
 	Ago float64 `json:"ago_seconds"` // since it was made
-	// Inherited says that another process has made it, in whose place this one went on. All that follows
-	// is not known here.
+	// Inherited says that an earlier process made the decision, and this process took over. The
+	// fields that follow are not known here.
 	Inherited bool    `json:"inherited,omitempty"`
 	Epoch     uint64  `json:"epoch"`         // of the global state
 	Modality  string  `json:"modality"`      // inst, atleast, each, definitely or possibly; see [Verdict]
@@ -84,8 +96,8 @@ type LastDecision struct {
 	Sources   string  `json:"bound_sources"` // what the bound rests on, joined by "+"
 	Core      *Range  `json:"core"`          // nil: there is none
 	Envelope  Range   `json:"envelope"`      // when the states may have held together
-	// Witness are the states that held together, at most 64; LeftOut counts the
-	// others. The one that began last and the one that ended first are among them.
+	// Witness are the states that held together, at most 64; LeftOut counts the others. The
+	// state that began last and the state that ended first are among them.
 	Witness []WitnessState `json:"witness"`
 	LeftOut int            `json:"left_out"` // see Witness
 }

@@ -16,8 +16,8 @@ type Judge func(GlobalState) (truth predicates.Truth, reason string)
 type GlobalState struct {
 	// Epoch and Index name the global state.
 	Epoch, Index uint64
-	// Partial is set if the state of some member is unknown; then this is no
-	// strongly consistent global state, but what is known in it held together.
+	// Partial is set if the state of some member is unknown. Then this is no strongly
+	// consistent global state, but the known states held together.
 	Partial bool
 	// Span is when it held.
 	Span scgs.Span
@@ -27,8 +27,8 @@ type GlobalState struct {
 	scope  *predicates.Scope
 }
 
-// NewGlobalState returns the view of a global state that is in a scope, whose rows
-// have the fields of state and whose memory has those of memory.
+// NewGlobalState returns the view of a global state that is in a scope, whose rows have the
+// fields of state and whose memory has the fields of memory.
 func NewGlobalState(epoch, index uint64, partial bool, span scgs.Span, state, memory scgs.Schema, scope *predicates.Scope) GlobalState {
 	return GlobalState{Epoch: epoch, Index: index, Partial: partial, Span: span, state: state, memory: memory, scope: scope}
 }

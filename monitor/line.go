@@ -11,9 +11,9 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// Line is an event as `pegasus run --json` prints it and as watchers are told it: a
-// JSON object with its keys and those of its Body, sorted. A line that was decoded
-// encodes to the keys that it came with, known or not.
+// Line is an event as `pegasus run --json` prints it and as watchers receive it: a JSON object
+// with its keys and the keys of its Body, sorted. A decoded line encodes to the keys that it
+// came with, known or not.
 type Line struct {
 	Event        string    `json:"event"`                  // its word, such as "fired"
 	Time         time.Time `json:"time"`                   // by the wall clock of who tells it
@@ -87,7 +87,7 @@ func (l *Line) UnmarshalJSON(text []byte) error {
 	}
 	switch body := bodies[l.Event]; {
 	case l.Event == "":
-		return errors.New("it has no event")
+		return errors.New("the line has no event")
 	case body != nil:
 		l.Body = body()
 	case slices.Contains(programWords[1:], l.Event):
@@ -98,7 +98,7 @@ func (l *Line) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, l.Body)
 }
 
-// Skipped counts events that were told too fast for who reads them.
+// Skipped counts events that came too fast for the reader.
 type Skipped struct {
 	Lines uint64 `json:"lines"` // that are missing here
 }
@@ -112,7 +112,7 @@ func (e Epoch) Line() Line {
 	return Line{Event: "epoch", Body: &e}
 }
 
-// Line is a line beside that of the epoch.
+// Line is a line beside the line of the epoch.
 func (d Dropped) Line() Line { return Line{Event: "lost", Body: &d} }
 
 // Line implements [Event].
@@ -154,7 +154,7 @@ type Firing struct {
 	// EndedAgo is how long ago the first of them had ended, if that is long; see [Verdict].
 	EndedAgo float64 `json:"ended_ago_seconds,omitempty"`
 	Silent   bool    `json:"silent,omitempty"` // its predicate only sets variables of memory
-	// WitnessLeftOut counts states that Witness has no room for; watchers are told 64.
+	// WitnessLeftOut counts states that Witness has no room for; watchers receive 64.
 	WitnessLeftOut int `json:"witness_left_out,omitempty"`
 }
 
@@ -245,8 +245,8 @@ type PlanLine struct {
 
 // PlanCut counts what watchers are not told of a large plan.
 type PlanCut struct {
-	NodesLeftOut int `json:"nodes_left_out"` // members beyond those of Nodes
-	MovesLeftOut int `json:"moves_left_out"` // moves beyond those of Moves
+	NodesLeftOut int `json:"nodes_left_out"` // members beyond Nodes
+	MovesLeftOut int `json:"moves_left_out"` // moves beyond Moves
 }
 
 // Line implements [Event].
@@ -263,11 +263,11 @@ type ProgramLine struct {
 	Processor string  `json:"processor,omitempty"` // where the block is
 	Predicate string  `json:"predicate,omitempty"` // that passed, or has signalled
 	Branch    *int    `json:"branch,omitempty"`    // of a construct that has passed
-	Iteration int     `json:"iteration,omitempty"` // of a loop that goes on: the one that begins, from 1
+	Iteration int     `json:"iteration,omitempty"` // of a loop that continues: the iteration that begins, from 1
 	Decision  string  `json:"decision,omitempty"`  // that it rests on
 	Outcome   string  `json:"outcome,omitempty"`   // a word of [control.BlockOutcome]
 	Result    string  `json:"result,omitempty"`    // JSON
-	// ResultBytes is the length of a result that is left out; watchers are told 4 KiB.
+	// ResultBytes is the length of a result that is left out; watchers receive 4 KiB.
 	ResultBytes int    `json:"result_bytes,omitempty"`
 	Reason      string `json:"reason,omitempty"` // why it happened
 }

@@ -144,7 +144,7 @@ func TestLinesOfOthers(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		`{`:                             "unexpected end of JSON input",
-		`{"event":""}`:                  "it has no event",
+		`{"event":""}`:                  "the line has no event",
 		`{"event":"epoch","epoch":"x"}`: "json: cannot unmarshal string into Go struct field Epoch.epoch of type uint64",
 	} {
 		if err := json.Unmarshal([]byte(text), &monitor.Line{}); err == nil || !strings.HasPrefix(err.Error(), want) {

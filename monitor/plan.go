@@ -11,8 +11,8 @@ import (
 // last change of the section. Durations are in seconds.
 type BalanceStatus struct {
 	Strategy string `json:"strategy"` // by name
-	// Looks are the global states that were looked at, Quiet those of them that were
-	// in balance by their totals, Plans the others. Moves were ordered.
+	// Looks counts the global states examined, Quiet those that were in balance by their
+	// totals, Plans the others. Moves were ordered.
 	Looks uint64 `json:"looks"`
 	Quiet uint64 `json:"quiet"` // see Looks
 	Plans uint64 `json:"plans"` // see Looks
@@ -65,7 +65,7 @@ type PlanStatus struct {
 	After    *float64   `json:"longest_after_seconds"`  // the longest queue after the moves
 	Nodes    []PlanNode `json:"nodes"`                  // as the strategy saw the members
 	Moves    []PlanMove `json:"moves"`                  // to be carried out in any order
-	// Refused are the first of what was refused, LeftOut counts the others.
+	// Refused are the first refusals, LeftOut counts the others.
 	Refused []PlanRefusal `json:"refused"`
 	LeftOut int           `json:"left_out"` // see Refused
 }
@@ -92,7 +92,7 @@ type PlanMove struct {
 	Why    string  `json:"why"`    // why this load, and why that target
 }
 
-// PlanRefusal is what was not done, and why.
+// PlanRefusal is a refused part of a plan, and why.
 type PlanRefusal struct {
 	Load   string `json:"load,omitempty"` // its name, if it is about one
 	From   string `json:"from,omitempty"` // the member that would have given it

@@ -9,16 +9,16 @@ type ProgramEvent struct {
 	Kind      ProgramKind          // what has happened
 	Path      string               // of the construct, such as "body.seq[1].par.do"
 	Construct string               // its kind
-	Name      string               // its name, or that of its block
+	Name      string               // its name, or the name of its block
 	Replicas  []int32              // which replica, outermost first
 	Block     control.BlockID      // of a block
-	Run       uint64               // of one that is started
+	Run       uint64               // of a started block
 	Processor string               // where the block is
 	Predicate string               // that passed, or has signalled
 	Branch    int                  // taken; control.Otherwise for none
-	Iteration int                  `digest:"-"` // of a loop that goes on: the one that begins, counted from 1; 0: it ends, or is no loop
+	Iteration int                  `digest:"-"` // of a loop that continues: the iteration that begins, counted from 1; 0: it ends, or is no loop
 	Decision  control.Decision     // that it rests on
-	Outcome   control.BlockOutcome // of what has ended
+	Outcome   control.BlockOutcome // of an ended block
 	Result    string               // of the program or the construct, JSON
 	Reason    string               // why it happened
 }
@@ -37,7 +37,7 @@ const (
 	ProgramFinish                        // the program has ended
 	ProgramRefuse                        // the interpreter has refused something
 	ProgramFail                          // an attempt at a block has failed; another, or an else, follows
-	ProgramTwice                         // a run that was given up, or that nobody knows, has gone on: its block may have run twice
+	ProgramTwice                         // a run that was given up, or is unknown, has continued: its block may have run twice
 )
 
 // ProgramStatus is where a program stands.
@@ -78,7 +78,7 @@ type RunCounts struct {
 	Failed   uint64 `json:"failed"`   // that have failed
 	Canceled uint64 `json:"canceled"` // that were cancelled
 	Lost     uint64 `json:"lost"`     // whose processor was gone
-	Twice    uint64 `json:"twice"`    // that went on after they were given up, so their blocks may have run twice
+	Twice    uint64 `json:"twice"`    // that continued after they were given up, so their blocks may have run twice
 }
 
 // RunStatus is a run that has not ended.
@@ -86,7 +86,7 @@ type RunStatus struct {
 	Run       uint64 `json:"run"`               // its number
 	Replica   string `json:"replica,omitempty"` // which one, as in 1.0
 	Processor string `json:"processor"`         // where it is
-	// Phase is "starting" before a global state has shown the run, then "running",
-	// and "cancelling" after it was told to end.
+	// Phase is "starting" before a global state has shown the run, then "running", and
+	// "cancelling" after the run was cancelled.
 	Phase string `json:"phase"`
 }

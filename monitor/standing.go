@@ -1,8 +1,8 @@
 package monitor
 
-// Status is where a synchronizer stands at one instant, between two inputs. It is
-// what `pegasus status --json` prints. All durations are in seconds, and ages
-// are those of the moment the question was answered.
+// Status is the state of a synchronizer at one instant, between two inputs. It is the output of
+// `pegasus status --json`. All durations are in seconds; ages count up to the moment the
+// question was answered.
 type Status struct {
 	Synchronizer string `json:"synchronizer"` // its name
 	Group        string `json:"group"`        // whose members it has
@@ -31,19 +31,19 @@ type Status struct {
 
 	// Leader is this process, such as `process 7 on "host"`; empty if nobody stands by.
 	Leader string `json:"leader,omitempty"`
-	// Standbys are the processes that would go on if this one ended, such as
+	// Standbys are the processes that would take over if this one ended, such as
 	// `process 8 on "host", warm, 0 messages behind`.
 	Standbys []string `json:"standbys,omitempty"`
 
-	// Shed are the members and multiplexers of whom messages were shed unread, because the
-	// synchronizer fell behind: the 32 that have lost most, those first.
+	// Shed are the members and multiplexers whose messages were dropped unread, because the
+	// synchronizer fell behind: the 32 that have lost most, in falling order.
 	Shed []ShedStatus `json:"shed,omitempty"`
 
 	// Denied are subjects that the NATS server has refused to this synchronizer, by name: 32 at most. They are known only
 	// of a connection that the synchronizer has made itself.
 	Denied []DeniedStatus `json:"denied,omitempty"`
 
-	// Tenant is that of the run.
+	// Tenant is the tenant of the run.
 	Tenant string `json:"tenant,omitzero"`
 	// Config tells texts of configurations apart: 16 hexadecimal digits of a hash.
 	Config string `json:"config,omitzero"`
@@ -62,7 +62,7 @@ type DeniedStatus struct {
 // ParamStatus is a parameter of the configuration.
 type ParamStatus struct {
 	Name    string `json:"name"`            // as params.NAME reads it
-	Value   string `json:"value"`           // in force, as a file writes it
+	Value   string `json:"value"`           // the active value, as a file writes it
 	Default string `json:"default"`         // of the file
 	Range   string `json:"range,omitempty"` // which values it takes; empty: all of its type
 	Type    string `json:"type"`            // such as float
@@ -76,7 +76,7 @@ type ShedStatus struct {
 	Old  uint64 `json:"old,omitempty"`  // they had waited for too long
 }
 
-// GroupStatus is what is known of another group.
+// GroupStatus is the knowledge about another group.
 type GroupStatus struct {
 	Group   string        `json:"group"`   // its name
 	Max     int           `json:"max"`     // members that are listened to
@@ -101,8 +101,8 @@ type StateStatus struct {
 	// InForce is false if a state of it has ended and what follows is not certain
 	// yet.
 	InForce bool `json:"in_force"`
-	// Held is for how long it certainly held so far, as far as that was looked up: of
-	// one that is not in force it may be 0.
+	// Held is for how long it certainly held so far, as far as that was looked up. If InForce
+	// is false, it may be 0.
 	Held float64 `json:"held_seconds"`
 	// SameClock is true if one clock orders all its states and measures Held.
 	SameClock bool `json:"same_clock"`
@@ -120,7 +120,7 @@ const (
 	Leaving Standing = "leaving" // it is gone, and the epoch with it is not over yet
 )
 
-// MemberStatus is what is known of a member.
+// MemberStatus is the knowledge about a member.
 type MemberStatus struct {
 	Name        string   `json:"name"`          // its own
 	Host        string   `json:"host"`          // that it says it is on

@@ -17,8 +17,8 @@ import (
 
 // Options say how to observe. The zero value will do.
 type Options struct {
-	// Power is that of the node, in work units a second of all cores, where it is
-	// known already or better. 0 stands for a calibration.
+	// Power is the power of the node, in work units a second of all cores, where it is known
+	// already or better. 0 stands for a calibration.
 	Power float64
 	// Every is the time between readings, from 250 ms to 1 minute. Default: 1 s.
 	Every time.Duration
@@ -97,16 +97,15 @@ type Cost struct {
 	Elapsed time.Duration // since Start returned
 }
 
-// Start calibrates the node, unless Options.Power tells its power, takes a first
-// reading, and goes on to observe until Close. That takes some 100 ms of all cores, or
-// a few times longer beside others; ctx bounds it.
+// Start calibrates the node, unless Options.Power gives its power, takes a first reading, and
+// then observes until Close. That takes some 100 ms of all cores, or a few times longer beside
+// others; ctx bounds it.
 //
-// Power is measured in units of work a second of CPU time. A unit is 200 000 steps of
-// a random number generator with branches nobody can foresee, 330 000 of a chaotic map
-// with products and quotients of 64-bit floats, and 200 000 dependent loads from a
-// random walk through 256 KiB. It is the same work, with the same result, on every
-// machine; a core counts with the median of 31 units while all cores work, and power
-// is the sum over the cores that this process may use.
+// Power is measured in units of work a second of CPU time. A unit is 200 000 steps of a random
+// number generator with unpredictable branches, 330 000 of a chaotic map with products and
+// quotients of 64-bit floats, and 200 000 dependent loads from a random walk through 256 KiB.
+// It is the same work, with the same result, on every machine; a core counts with the median of
+// 31 units while all cores work, and power is the sum over the cores that this process may use.
 func Start(ctx context.Context, o Options) (*Observer, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
@@ -150,7 +149,7 @@ func start(ctx context.Context, o Options, cores []int, root string) (*Observer,
 // must not be called by one. Closing again does nothing.
 func (o *Observer) Close() error { return o.end() }
 
-// Reading is the newest reading that was told.
+// Reading is the newest published reading.
 func (o *Observer) Reading() Reading {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -173,9 +172,9 @@ func (o *Observer) Cost() Cost {
 	return o.cost
 }
 
-// Watch calls fn with the newest reading, and with each one that is told until stop is
-// called: then no call is under way and none will come. Calls come one after the other,
-// and hold up the next reading. fn must call neither stop nor Close.
+// Watch calls fn with the newest reading, and with each later reading until stop is called:
+// then no call is under way and none will come. Calls come one after the other, and hold up the
+// next reading. fn must call neither stop nor Close.
 func (o *Observer) Watch(fn func(Reading)) (stop func()) {
 	w := &watcher{fn: fn}
 	w.mu.Lock()

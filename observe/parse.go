@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// core is what the kernel has counted of one core, in ticks since the boot.
+// core holds the kernel's counts for a single core, in ticks since the boot.
 type core struct {
 	id                 int
 	total, idle, steal uint64

@@ -19,15 +19,15 @@ const (
 // Fields are the names of these fields.
 func Fields() []string { return reading.Fields() }
 
-// Reading is what is known of the node. A float that is not known is NaN. Cores is how many cores this
-// process may use, 0 if that is not known. Power is in work units a second, see [Start]. Share,
-// Pressure, Stalled and Usage are parts from 0 to 1, and Quota is in cores. The method Field
-// returns a part by the name of its field.
+// Reading is the knowledge about the node. An unknown float is NaN. Cores is how many cores
+// this process may use, 0 if that is not known. Power is in work units a second, see [Start].
+// Share, Pressure, Stalled and Usage are parts from 0 to 1, and Quota is in cores. The method
+// Field returns a part by the name of its field.
 type Reading = reading.Reading
 
-// Source tells what is observed: an [Observer], or a program's own sensor. Its method
-// Watch(fn func(Reading)) (stop func()) calls fn at once and whenever something has changed, never
-// twice at the same time, until stop is called: then no call is under way and none will come.
+// Source delivers observations: an [Observer], or a program's own sensor. Its method Watch(fn
+// func(Reading)) (stop func()) calls fn at once and whenever something has changed, never twice
+// at the same time, until stop is called: then no call is under way and none will come.
 type Source = reading.Source
 
 // differs reports whether a reading is to be told after another one: a part has

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-var errLinux = errors.New("it is known on Linux only")
+var errLinux = errors.New("the time is known on Linux only")
 
 func threadTime() (time.Duration, error) { return 0, errLinux }
 

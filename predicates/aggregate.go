@@ -29,9 +29,9 @@ type combined[T int64 | float64] struct {
 	ok      bool // there are such bounds: they fit an int, and are no NaN
 }
 
-// aggregate is the state of one fold in a Scope: the parts of the members taken
-// together. That of an incremental fold follows each change of a member; any other
-// is rebuilt at each evaluation.
+// aggregate is the state of a single fold in a Scope: the parts of the members taken together.
+// The aggregate of an incremental fold follows each change of a member; any other is rebuilt at
+// each evaluation.
 type aggregate[T int64 | float64] struct {
 	fold    *fold[T]
 	states  []aggregator // of the expression that the fold is of

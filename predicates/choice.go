@@ -6,8 +6,8 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// conditional compiles `cond ? a : b` and `if cond { a } else { b }` whose type
-// is that of its branches.
+// conditional compiles `cond ? a : b` and `if cond { a } else { b }` whose type is the type of
+// its branches.
 func (c *compiler) conditional(n *ast.ConditionalNode) (value, error) {
 	cond, a, b, err := c.branches(n, c.compile)
 	if err != nil {
@@ -62,8 +62,8 @@ func (c *compiler) condition(n node) (func(*frame) truth, error) {
 	return v.bool, nil
 }
 
-// choose joins branches of one type. Where the condition is unknown, what both
-// branches agree on is still known.
+// choose joins branches of the same type. Where the condition is unknown, it keeps the
+// knowledge on which both branches agree.
 func (c *compiler) choose(n node, cond func(*frame) truth, a, b value) (value, error) {
 	v := value{typ: a.typ, words: a.words}
 	switch {

@@ -14,8 +14,8 @@ import (
 
 func duration(ns int64) time.Duration { return time.Duration(ns) }
 
-// compiler turns the syntax tree of one text into a value. It types each part
-// as it goes, so that what it accepts needs no check at evaluation.
+// compiler turns the syntax tree of a text into a value. It types each part on the way, so
+// accepted parts need no check at evaluation.
 type compiler struct {
 	env    *Env
 	src    string
@@ -84,7 +84,7 @@ func (c *compiler) tooMany(n node) error {
 		hint = "functions over members that read nothing but the member are updated incrementally and cost few steps: " +
 			"write max(map(members, .x)) > memory.limit in place of any(members, .x > memory.limit), or lower the member limit"
 	}
-	return c.errorf(n, hint, "it takes more than %d steps with %d members", MaxSteps, c.env.maxMembers())
+	return c.errorf(n, hint, "the expression takes more than %d steps with %d members", MaxSteps, c.env.maxMembers())
 }
 
 // compile translates any part of the tree.
@@ -132,11 +132,11 @@ func (c *compiler) foreign(n node) error {
 	case *ast.CallNode:
 		what, hint = "a method call", "members have fields only"
 	case *ast.NilNode:
-		what, hint = "nil", "a missing value makes the predicate unknown by itself"
+		what, hint = "nil", "a missing value already makes the predicate unknown"
 	case *ast.ArrayNode:
 		what, hint = "a list outside of `in`", "lists stand on the right of `in`; groups come from members"
 	case *ast.ChainNode:
-		what, hint = "?.", "write a dot: a missing value makes the predicate unknown by itself"
+		what, hint = "?.", "write a dot: a missing value already makes the predicate unknown"
 	case *ast.SliceNode:
 		what = "a slice"
 	case *ast.MapNode:

@@ -28,7 +28,7 @@ type definition struct {
 	member bool // it is about one member, and stands in a function over members
 }
 
-// parse makes the tree of what a name stands for.
+// parse makes the tree of a name's expression.
 func (d *definition) parse() (node, error) {
 	if !d.member {
 		tree, _, err := d.env.parse(d.text)
@@ -45,11 +45,11 @@ func (d *definition) parse() (node, error) {
 	return part, nil
 }
 
-// Let returns an Env in which a name stands for an expression: of a global state, such
-// as sum(members, .spent), or of one member, such as .load > 2, which then stands in a
-// function over members. The text may use names that were given before. Expressions
-// compiled by the result are evaluated on Scopes of the Env that it was made from. The
-// error is an *[Error], in the text; of the name it has no place.
+// Let returns an Env in which a name stands for an expression. It is an expression of a global
+// state, such as sum(members, .spent), or of a single member, such as .load > 2, which then
+// stands in a function over members. The text may use names that were given before. The
+// expressions that the result compiles are evaluated on Scopes of the original Env. The error
+// is an *[Error] with a place in the text; a fault of the name has no place.
 func (e *Env) Let(name, text string) (*Env, error) {
 	if err := e.checkLet(name); err != nil {
 		return nil, err
@@ -114,10 +114,9 @@ func (e *Env) One() *Env {
 	return e.with(memberName, definition{text: "find(members, .online)", env: e})
 }
 
-// Each compiles a condition on one member, such as .load > 2, by itself: local is judged on
-// a [Scope] that has this one member, and any is whether it holds for some member. It may
-// read nothing but the fields of the declared state, .name and .host. The error is an
-// *[Error].
+// Each compiles a condition on a single member, such as .load > 2. local is judged on a [Scope]
+// that has this one member; any is true if the condition holds for some member. The condition
+// may read only the fields of the declared state, .name and .host. The error is an *[Error].
 func (e *Env) Each(src string) (anyOf, local *Expression, err error) {
 	if err := guard(src); err != nil {
 		return nil, nil, err
@@ -128,7 +127,7 @@ func (e *Env) Each(src string) (anyOf, local *Expression, err error) {
 	}
 	call, ok := anyOf.tree.(*ast.BuiltinNode)
 	if !ok || call.Name != "any" {
-		return nil, nil, errorAt(src, 0, "write a condition on its fields, such as .load > 2", "it is no condition on one member")
+		return nil, nil, errorAt(src, 0, "write a condition on its fields, such as .load > 2", "the text is no condition on one member")
 	}
 	if local, err = anyOf.local(call); err != nil {
 		return nil, nil, inMember(src, err)
@@ -158,7 +157,7 @@ func (e *Env) checkLet(name string) error {
 	return nil
 }
 
-// words are those of the language.
+// words are the words of the language.
 var words = []string{"and", "or", "not", "in", "let", "if", "else", "true", "false", "nil", "matches", "contains", "startsWith", "endsWith"}
 
 // isName is whether a text is read as one name.
@@ -241,7 +240,7 @@ func (e *Env) parse(src string) (root node, named bool, err error) {
 	if x.err == nil {
 		count := counter{}
 		if ast.Walk(&tree, &count); count.nodes > MaxNodes {
-			x.err = errorAt(src, 0, "write it in a simpler way, or split it", "with what its names stand for, the text has more than %d parts", MaxNodes)
+			x.err = errorAt(src, 0, "write it in a simpler way, or split it", "the text, with the expressions of its names, has more than %d parts", MaxNodes)
 		}
 	}
 	return tree, x.parts > 0, x.err
@@ -268,13 +267,13 @@ func (x *expander) Visit(n *node) {
 	}
 	part, err := d.parse()
 	if err != nil { // It was parsed before: only its size, with others, can be too much.
-		x.err = errorAt(x.src, offset(name), "write it in a simpler way, or split it", "what %s stands for is too long here", name.Value)
+		x.err = errorAt(x.src, offset(name), "write it in a simpler way, or split it", "the expression of %s is too long here", name.Value)
 		return
 	}
 	place := placer{at: name.Location()}
 	ast.Walk(&part, &place)
 	if x.parts += place.nodes; x.parts > MaxNodes {
-		x.err = errorAt(x.src, offset(name), "write it in a simpler way, or split it", "with what its names stand for, the text has more than %d parts", MaxNodes)
+		x.err = errorAt(x.src, offset(name), "write it in a simpler way, or split it", "the text, with the expressions of its names, has more than %d parts", MaxNodes)
 		return
 	}
 	*n = part

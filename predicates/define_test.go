@@ -214,7 +214,7 @@ func TestHostileNames(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ text, want string }{
-		{"hot", "what this name stands for is about one member"},
+		{"hot", "the expression of this name is about one member"},
 		{"any(members, total)", "any needs a condition"},
 		{"total.x > 1", "only members have fields"},
 		{"params.k > \"a\"", "does not"},
@@ -236,7 +236,7 @@ func TestHostileNames(t *testing.T) {
 		{"memory.best > .load", "1:1: the condition has to be a local one"},
 		{".load > prev", "1:7: > does not join"},
 		{"any(members, .on)", "has to be a local one"},
-		{".on) or any(members, .on", "it is no condition on one member"},
+		{".on) or any(members, .on", "the text is no condition on one member"},
 		{".on, .on", "1:6: unexpected"},
 		{"true", ""},
 	} {

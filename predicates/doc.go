@@ -68,9 +68,9 @@
 //	any(members, any(.tags, # == "gpu"))
 //	all(members, sum(.loads) / len(.loads) < 0.5)
 //
-// A list is not a value: it is not compared, nor put into memory, data or a summary.
-// What holds for empty groups and unknown members holds for elements likewise;
-// of a list that is unknown it is unknown which elements it has:
+// A list is not a value: it is not compared, nor put into memory, data or a summary. What holds
+// for empty groups and unknown members holds for elements likewise; the elements of an unknown
+// list are unknown:
 //
 //	                     elements a, b   no element   the list unknown
 //	all any none one     by Kleene       unknown      unknown
@@ -84,8 +84,8 @@
 // An index that is not written out may be outside of the list, or unknown itself:
 // then so is the element.
 //
-// A field that has a default is never missing in a state that is known: where a
-// program says nothing of it the default is its value, and is judged as such.
+// A field that has a default is never missing in a known state: where a program does not set
+// the field, its value is the default.
 //
 // # The global state before
 //
@@ -103,18 +103,17 @@
 //	known                 unknown              its value  true           unknown
 //	known, x had none     known                unknown    true           its value
 //
-// .prev.name and .prev.host are always known, and len(prev) is len(members). A
-// member of prev has no .prev of its own. Nothing is said of what held between the
-// two: other global states may have, if they cannot be ordered.
+// .prev.name and .prev.host are always known, and len(prev) is len(members). A member of prev
+// has no .prev of its own. Other global states may have held between the two, if they cannot be
+// ordered.
 //
 // # Three values
 //
-// A verdict is true, false or unknown. Unknown are: the state of a member that
-// is not .online (its name and host are known), a field, variable or signal that
-// has no value, an element outside of a list, a division by zero, a float that is
-// not a number, an int outside the range of int64, all, any, none, one, mean, min
-// and max over an empty group, and find without a match. Count, len and sum over one
-// are 0.
+// A verdict is true, false or unknown. Unknown are: the state of a member that is not .online
+// (its name and host are known), a field, variable or signal that has no value, an element
+// outside of a list, a division by zero, a float that is not a number, an int outside the range
+// of int64, all, any, none, one, mean, min and max over an empty group, and find without a
+// match. Count, len and sum over an empty group are 0.
 //
 //	a        b        a && b    a || b    a == b    a ? b : b
 //	true     unknown  unknown   true      unknown   unknown
@@ -123,12 +122,11 @@
 //	unknown  false    false     unknown   unknown   false
 //	unknown  unknown  unknown   unknown   unknown   unknown
 //
-// The logic is strong Kleene: a part that decides alone does so whatever the
-// others are, not of unknown is unknown, and so is x or not x if x is. A count
-// with unknown members is known to lie in bounds, from the members that match to
-// those plus the unknown ones; comparisons and arithmetic carry the bounds, so
-// count(members, .ready) >= 2 is true as soon as two members are ready. The same
-// holds for all, any, none and one. A sum, mean or extreme over an unknown
+// The logic is strong Kleene: a part that decides alone does so whatever the others are, not of
+// unknown is unknown, and so is x or not x if x is. A count with unknown members has bounds:
+// from the number of matching members to this number plus the unknown members. Comparisons and
+// arithmetic carry the bounds, so count(members, .ready) >= 2 is true as soon as two members
+// are ready. The same holds for all, any, none and one. A sum, mean or extreme over an unknown
 // element is unknown.
 //
 // Infinite floats are values and compare as such; only dividing by zero is
@@ -137,24 +135,22 @@
 //
 // # Sums
 //
-// A sum is exact: it is added without rounding and rounded once at the end, a
-// float to the nearest one, ties to even; an int is unknown only if the sum
-// itself is outside the range of int64. So it depends neither on the order of the
-// members nor on that of the changes, and the same values give the same bytes.
-// Infinities of both signs have no sum: it is unknown. The mean is the sum of the
-// floats, divided by their number. In sums, means and extremes -0 counts as 0, and
-// a sum that is zero is 0.
+// A sum is exact: it is added without rounding and rounded once at the end, a float to the
+// nearest one, ties to even; an int is unknown only if the sum itself is outside the range of
+// int64. So it depends neither on the order of the members nor on the order of the changes, and
+// the same values give the same bytes. Infinities of both signs have no sum: it is unknown. The
+// mean is the sum of the floats, divided by their number. In sums, means and extremes -0 counts
+// as 0, and a sum that is zero is 0.
 //
 // # Incremental functions
 //
-// A function over members is incremental if its conditions and what it takes of a
-// member read nothing but that member: fields, name, host, online,
-// literals, and lets inside of them. These are all, any, none, one, count, len,
-// sum, mean, min and max; with filter and map to any depth in their first
-// argument. The first evaluation of an epoch takes all members together; from then
-// on [Scope.Set] and [Scope.SetUnknown] replace what one member contributes, and
-// the result is read in a time that does not grow with the members. Functions that
-// are written alike in several expressions of one Env are computed once.
+// A function over members is incremental if its conditions and the values that it takes from a
+// member read nothing but that member: fields, name, host, online, literals, and lets inside of
+// them. These are all, any, none, one, count, len, sum, mean, min and max; with filter and map
+// to any depth in their first argument. The first evaluation of an epoch takes all members
+// together; from then on [Scope.Set] and [Scope.SetUnknown] replace what one member
+// contributes, and the result is read in a time that does not grow with the members. Functions
+// that are written alike in several expressions of an Env are computed once.
 //
 //	sum(members, .load) > memory.limit                  incremental
 //	any(filter(members, .ready), .load > 2)             incremental
@@ -167,28 +163,25 @@
 //
 // # Cost
 //
-// A step is one part of the text, evaluated once. [Expression.Cost] counts the steps
-// of one evaluation at the member limit: those of an incremental function are the
-// steps for the one member that has changed and about thirty more; those of
-// another one are multiplied by the member limit, in a loop inside a loop twice. It
-// is at most [MaxSteps]. [Expression.Setup] counts the steps by which incremental
-// functions are built when an epoch begins; it is at most [MaxSetup]. Texts that take more
-// are refused. A change of several members at once takes the steps of each. A loop
-// over a list counts as one over [scgs.MaxElements] elements, and in as a quarter
-// of that.
+// A step is one part of the text, evaluated once. [Expression.Cost] counts the steps of an
+// evaluation at the member limit. An incremental function counts the steps for the one member
+// that has changed and about thirty more. The steps of any other function are multiplied by the
+// member limit, in a loop inside a loop twice. Cost is at most [MaxSteps]. [Expression.Setup]
+// counts the steps by which incremental functions are built when an epoch begins; it is at most
+// [MaxSetup]. Texts that take more are refused. A change of several members at once takes the
+// steps of each. A loop over a list counts as one over [scgs.MaxElements] elements, and in as a
+// quarter of that.
 //
 // # Local conditions
 //
-// A condition that reads nothing but one member's declared fields, .name and .host
-// can be judged when that member reports, without a global state. [Expression.Threshold]
-// takes it out of count(members, c) >= k, and [Expression.Conjunction] out of
-// all(members, c).
+// A condition that reads only the declared fields of a single member, .name and .host can be
+// judged when that member reports, without a global state. [Expression.Threshold] takes it out
+// of count(members, c) >= k, and [Expression.Conjunction] out of all(members, c).
 //
 // # Rules
 //
-// A result is a function of the state in the Scope alone, not of how it came
-// about: evaluation reads no clock and always ends. It needs to be repeated only
-// when [Scope.Affects] says so. An [Expression] is immutable and may be shared; a
-// [Scope] has one owner. Not promised is the order in which parts are evaluated,
-// nor which of several causes a reason names.
+// A result is a function of the state in the Scope alone, not of how it came about: evaluation
+// reads no clock and always ends. It needs to be repeated only when [Scope.Affects] says so. An
+// [Expression] is immutable and may be shared; a [Scope] has one owner. The order in which
+// parts are evaluated is not promised, nor which of several causes a reason names.
 package predicates

@@ -264,7 +264,7 @@ func (p *page) limits(text string) {
 		{e, strings.Repeat("(", 65) + "true", "brackets and unary operators are nested deeper than 64"},
 		{e, "1" + strings.Repeat("+1", 600) + " > 0", "the text has more than 500 parts"},
 		{e, "all(members, all(members, all(members, .online)))", "more than 2 loops over members stand inside one another"},
-		{e, "any(members, let l = .x; any(members, .x > l))", "it takes more than 50000 steps with 1000 members"},
+		{e, "any(members, let l = .x; any(members, .x > l))", "the expression takes more than 50000 steps with 1000 members"},
 		{wide, strings.Join(sums, " or "), "when an epoch begins"},
 		{e, `any(members, .name == "` + strings.Repeat("x", 300) + `")`, "a string has at most 256 bytes, this one has 300"},
 	} {

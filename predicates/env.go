@@ -8,9 +8,9 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// Env declares what the predicates of one synchronizer may read. Its schemas
-// are valid ones ([scgs.Schema.Validate]); nothing in it changes once it is in
-// use. The methods that compile may run concurrently.
+// Env declares the names that the predicates of a synchronizer may read. Its schemas are valid
+// ones ([scgs.Schema.Validate]); nothing in it changes once it is in use. The methods that
+// compile may run concurrently.
 type Env struct {
 	State      scgs.Schema    // the fields of each member's local state
 	Memory     scgs.Schema    // the synchronizer's own variables
@@ -19,15 +19,16 @@ type Env struct {
 	MaxMembers int            // the member limit that costs are counted for; 0 means DefaultMaxMembers
 	Prev       bool           // the global state before may be read, where the Scope is told of each new one
 	Params     []Param        // the parameters that may be read
-	// Filled are the names that may follow .work., of the fields that members fill by themselves. The
-	// schemas have those that are read, with work. before the name. Empty: there are none.
+	// Filled are the names that may follow .work., of the fields that members fill without the
+	// program. The schemas have the fields that are read, with work. before the name. Empty:
+	// none.
 	Filled []string
 
 	base *Env                  // that this one has more names than; nil: none
 	lets map[string]definition // the names
 }
 
-// ParentSignal declares the data of one signal from the parent.
+// ParentSignal declares the data of a signal from the parent.
 type ParentSignal struct {
 	Name   string      // of the signal
 	Fields scgs.Schema // its data; none is a list
@@ -80,10 +81,10 @@ func (e *Env) Bool(src string) (*Expression, error) {
 	})
 }
 
-// Value compiles an expression for a value, as of `data`, `set` and `summary`.
-// want gives its type, and the words of an enum; a want without type takes the
-// type of the expression. An int is a float where one is wanted, and an enum's
-// word a string; nothing else converts by itself. The error is an *[Error].
+// Value compiles an expression for a value, as of `data`, `set` and `summary`. want gives its
+// type, and the words of an enum; a want without type takes the type of the expression. An int
+// is a float where one is wanted, and an enum's word a string; nothing else converts
+// automatically. The error is an *[Error].
 func (e *Env) Value(src string, want scgs.Field) (*Expression, error) {
 	return e.compile(src, func(c *compiler, root node) (*Expression, error) {
 		v, err := c.value(root, want)
@@ -134,7 +135,7 @@ func (e *Env) compile(src string, root func(*compiler, node) (*Expression, error
 	return p, nil
 }
 
-// fieldNames are the names that a member's state has, for hints, but for those of filled fields.
+// fieldNames are the names that a member's state has, for hints, except filled fields.
 func fieldNames(s scgs.Schema, more ...string) []string {
 	names := make([]string, 0, len(s)+len(more))
 	for _, f := range s {

@@ -11,7 +11,7 @@ import (
 // Error is a fault in the text of a predicate, found before it is used.
 type Error struct {
 	Line, Column int    // from 1; the column counts runes
-	Message      string // what is wrong, in one line
+	Message      string // the fault, in one line
 	Hint         string // what to do about it; may be empty
 	Source       string // the whole text, for the line under the message
 }
@@ -54,8 +54,8 @@ func position(src string, offset int) (line, column int) {
 // excerptRunes bounds the piece of a long line that an Error shows.
 const excerptRunes = 100
 
-// excerpt returns the line of src, shortened around the column if it is long, and the
-// column in what is returned. A tab becomes one space, so the caret stands right.
+// excerpt returns the line of src, shortened around the column if it is long, and the column in
+// the result. A tab becomes one space, so the caret stands right.
 func excerpt(src string, line, column int) (string, int) {
 	lines := strings.Split(src, "\n")
 	if line > len(lines) {

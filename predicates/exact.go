@@ -5,10 +5,10 @@ import (
 	"math/bits"
 )
 
-// exact is a sum of floats without rounding: a fixed-point number in two's
-// complement whose lowest bit is the smallest float, 2^-1074. It has room for
-// 2^77 of the largest floats. What is added can be taken away again, so the sum
-// depends neither on order nor on history. Infinities are counted apart.
+// exact is a sum of floats without rounding: a fixed-point number in two's complement whose
+// lowest bit is the smallest float, 2^-1074. It has room for 2^77 of the largest floats. Added
+// values can be taken away again, so the sum depends neither on order nor on history.
+// Infinities are counted apart.
 type exact struct {
 	limbs [34]uint64 // lowest first
 	above int        // infinities of each sign

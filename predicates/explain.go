@@ -36,13 +36,14 @@ type Split struct {
 	True, False, Unknown []int // the members for which the condition is that
 }
 
-// Explain takes a condition apart: into the operands of its && and ||, the
-// variables named by let, and the functions over groups and the variables that
-// stand in these, each with its present value. It compiles the parts again, which
-// costs some 100 us and then what [Expression.Eval] costs twice: it is for questions
-// of people. Of a condition that is one function over a group it gives one part. Of the
-// condition on one member that [Env.Each] gives, the operands are told of each member of the
-// Scope; such a part is true if it is of some member.
+// Explain takes a condition apart: into the operands of its && and ||, the variables named by
+// let, and the functions over groups and the variables in these parts, each with its present
+// value. A condition that is a single function over a group gives one part. In a condition on
+// one member, by [Env.Each], the operands are evaluated on each member of the Scope; such a
+// part is true if it is true for some member.
+//
+// Explain compiles the parts again, which costs some 100 us and then twice the cost of
+// [Expression.Eval]: it is for questions of people.
 func (p *Expression) Explain(s *Scope) []Part {
 	if p.root.bool == nil {
 		panic(fmt.Sprintf("predicates: %q is no condition but %s", p.src, p.root.what()))
@@ -239,7 +240,7 @@ func (x *explainer) tell(n node, depth int) *Split {
 	return split
 }
 
-// fill puts in what is known of a value.
+// fill puts in the known part of a value.
 func (x *explainer) fill(part *Part, v value, fr *frame) {
 	low, why := v.eval(fr)
 	part.Low, part.High = low, low

@@ -27,13 +27,13 @@ type Expression struct {
 
 // Verdict is the judgement of a condition on one global state.
 type Verdict struct {
-	Truth  Truth  // Unknown if it depends on what is not known
+	Truth  Truth  // Unknown if it depends on unknown values
 	Reason string // why it is unknown; empty if it is not
 }
 
 // Uses says what the result of an Expression depends on.
 type Uses struct {
-	Members bool     // who is a member, and whose state is known
+	Members bool     // the set of members, and whose state is known
 	Fields  uint64   // bit i: field i of Env.State
 	Memory  uint64   // bit i: variable i of Env.Memory
 	Process uint64   // bit i: field i of Env.Process
@@ -76,7 +76,8 @@ func (p *Expression) Source() string {
 	return p.src
 }
 
-// Expanded is the text with what its names stand for; more is false if it has none.
+// Expanded is the text with the expressions that its names stand for; more is false if it has
+// no names.
 func (p *Expression) Expanded() (text string, more bool) {
 	if !p.named {
 		return p.src, false
@@ -88,8 +89,8 @@ func (p *Expression) Expanded() (text string, more bool) {
 // name. An expression of [Env.Members] has no type.
 func (p *Expression) Result() scgs.Field { return p.result }
 
-// Cost is the greatest number of steps that a change of one member and one
-// evaluation after it take at the member limit; it is at most [MaxSteps].
+// Cost is the greatest number of steps that a change of a single member and one evaluation
+// after it take at the member limit; it is at most [MaxSteps].
 func (p *Expression) Cost() int { return p.cost }
 
 // Setup is the greatest number of steps that the first evaluation of an epoch

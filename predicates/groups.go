@@ -8,10 +8,10 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// group is a list of members, or of one value a member, that is never built: it
-// is a loop over all members, the conditions that let one in, and what is taken
-// of it. Whether a member is in can be unknown. A list of a state is a group, too:
-// a loop over its elements.
+// group is a list of members, or of a value for each member, that is never built: it is a loop
+// over all members, with the conditions that admit a member and the value to take of it.
+// Whether a member is in can be unknown. A list of a state is a group, too: a loop over its
+// elements.
 type group struct {
 	slot   int                               // the loop of the frame that it runs in
 	list   func(*frame) (*scgs.Value, cause) // nil: the loop is over members
@@ -133,7 +133,7 @@ func (c *compiler) filter(n *ast.BuiltinNode) (value, error) {
 	return value{group: g}, nil
 }
 
-// mapping changes what is taken of each element.
+// mapping changes the value taken of each element.
 func (c *compiler) mapping(n *ast.BuiltinNode) (value, error) {
 	g, err := c.group(n)
 	if err != nil {

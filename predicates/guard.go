@@ -9,8 +9,8 @@ import (
 	"github.com/expr-lang/expr/parser/lexer"
 )
 
-// The limits on the text of one predicate. What exceeds one is refused when the
-// configuration is loaded.
+// The limits on the text of a predicate. A text above a limit is refused when the configuration
+// is loaded.
 const (
 	MaxSource  = 4096           // bytes
 	MaxNesting = 64             // brackets and unary operators around one operand
@@ -66,12 +66,12 @@ func guardFunctions(src string, tokens []lexer.Token) error {
 	return nil
 }
 
-// What people of other rule languages are likely to write, in lower case, and what is
-// written here instead.
+// Words that people of other rule languages are likely to write, in lower case, and the words
+// to write here instead.
 const (
 	noRate  = "an expression is about one global state: have the program put the rate into its state, or compare .x with .prev.x"
 	noClock = "an expression has no clock: for, cooldown and silence measure time, beside when"
-	noSome  = "any(members, CONDITION) asks whether there is one, filter(members, CONDITION) gives those of which it is true"
+	noSome  = "any(members, CONDITION) asks whether there is one, filter(members, CONDITION) gives the members for which it is true"
 	noGroup = `a condition tells a group: count(members, .zone == "a")`
 )
 

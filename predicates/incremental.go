@@ -9,10 +9,9 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// A fold over the members is incremental if its conditions and its number
-// depend on nothing but the one member they look at: then a change of a member
-// changes one part of it. Whether that is so is seen when it has been compiled,
-// from what was read meanwhile.
+// A fold over the members is incremental if its conditions and its number depend only on the
+// one member they look at: then a change of a member changes one part of it. The compiler
+// decides that afterwards, from the names that the fold has read.
 
 // footprint is what a part of the text reads and costs.
 type footprint struct {
@@ -23,7 +22,7 @@ type footprint struct {
 	fault   error // the first charge over the limit
 }
 
-// enter begins a fold and returns what was read before; finish ends it.
+// enter begins a fold and returns the names read before; finish ends it.
 func (c *compiler) enter() footprint {
 	outer := c.footprint
 	c.footprint = footprint{binding: math.MaxInt, loop: -1, cost: outer.cost}
@@ -31,7 +30,7 @@ func (c *compiler) enter() footprint {
 	return outer
 }
 
-// leave ends what enter began, and returns what was read since.
+// leave ends what enter began, and returns the names read since.
 func (c *compiler) leave(outer footprint) footprint {
 	inner := c.footprint
 	c.folding--
@@ -41,7 +40,7 @@ func (c *compiler) leave(outer footprint) footprint {
 	return inner
 }
 
-// Steps beside those of the expressions: to read an aggregate, and to change it.
+// Steps beside the steps of the expressions: to read an aggregate, and to change it.
 const (
 	readSteps   = 4
 	changeSteps = 8
@@ -64,13 +63,13 @@ func finish[T int64 | float64](c *compiler, f *fold[T], n *ast.BuiltinNode, oute
 	}
 	if c.setup = min(c.setup+times(once, limit), manySteps); c.setup > MaxSetup {
 		return c.errorf(n, "use fewer or simpler functions over members, or lower the member limit",
-			"it takes more than %d steps with %d members when an epoch begins", MaxSetup, limit)
+			"the expression takes more than %d steps with %d members when an epoch begins", MaxSetup, limit)
 	}
 	f.key, f.fields = kind+g.key+g.element(n), inner.uses.Fields
 	return nil
 }
 
-// element is the identity of what a function takes of each element of a group.
+// element is the identity of the value that a function takes of each element of a group.
 func (g *group) element(n *ast.BuiltinNode) string {
 	if len(n.Arguments) == 1 {
 		return g.number

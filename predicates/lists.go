@@ -6,9 +6,9 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// A list of a state is a group of its elements. One that is unknown is a group of
-// as many elements as a list may have, of each of which it is unknown whether it
-// is there: so counts have their bounds, and all else is unknown.
+// A list of a state is a group of its elements. An unknown list is a group of as many elements
+// as a list may have, and for each it is unknown whether it exists: so counts have their
+// bounds, and all else is unknown.
 
 // listed is the list that a loop runs over; why is set if it is unknown.
 type listed struct {

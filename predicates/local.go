@@ -76,7 +76,7 @@ func (p *Expression) Conjunction() (local *Expression, err error) {
 // local compiles the condition of a function over all members for one member.
 func (p *Expression) local(call *ast.BuiltinNode) (*Expression, error) {
 	c := &compiler{env: p.env, src: p.src, factor: 1}
-	const hint = "a local condition reads the fields of one member, its .name and .host"
+	const hint = "a local condition reads the fields of a single member, its .name and .host"
 	if len(call.Arguments) != 2 {
 		return nil, c.errorf(call, hint, "%s needs members and a condition", call.Name)
 	}

@@ -132,11 +132,11 @@ func TestNoConjunction(t *testing.T) {
 		"all(members, .leader && .load > memory.limit)": `1:33: the condition has to be a local one, and this is not of the member alone
   all(members, .leader && .load > memory.limit)
                                   ^
-  a local condition reads the fields of one member, its .name and .host`,
+  a local condition reads the fields of a single member, its .name and .host`,
 		"all(members, .leader && .online)": `1:26: the condition has to be a local one, and this is not of the member alone
   all(members, .leader && .online)
                            ^
-  a local condition reads the fields of one member, its .name and .host`,
+  a local condition reads the fields of a single member, its .name and .host`,
 	} {
 		p, err := localEnv().Bool(src)
 		if err != nil {
@@ -189,7 +189,7 @@ func TestNoThreshold(t *testing.T) {
 		"count(members, .leader && .online) >= 2": `1:28: the condition has to be a local one, and this is not of the member alone
   count(members, .leader && .online) >= 2
                              ^
-  a local condition reads the fields of one member, its .name and .host`,
+  a local condition reads the fields of a single member, its .name and .host`,
 	} {
 		p, err := localEnv().Bool(src)
 		if err != nil {

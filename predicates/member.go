@@ -42,11 +42,11 @@ func (e *Env) member(wrapped string, numbers, lists bool) (*MemberExpression, er
 		return nil, err
 	}
 	one := *e
-	one.MaxMembers = 1 // It is evaluated for the members that have changed, each by itself.
+	one.MaxMembers = 1 // It is evaluated for each changed member separately.
 	c := &compiler{env: &one, src: wrapped, factor: 1}
 	call, ok := tree.(*ast.BuiltinNode)
 	if !ok || call.Name != "map" || len(call.Arguments) != 2 {
-		return nil, c.errorf(tree, "write a field such as .load, or a computation with fields", "it is no expression on one member")
+		return nil, c.errorf(tree, "write a field such as .load, or a computation with fields", "the text is no expression on one member")
 	}
 	w := locals{fields: e.localFields()}
 	ast.Walk(&call.Arguments[1], &w)
@@ -55,7 +55,7 @@ func (e *Env) member(wrapped string, numbers, lists bool) (*MemberExpression, er
 		return name == nil || name.Value != "prev"
 	})
 	if foreign := w.foreign(); foreign != nil {
-		return nil, c.errorf(foreign, "it reads the fields of one member, its .name and .host", "it has to be of one member alone, and this is not")
+		return nil, c.errorf(foreign, "the expression reads the fields of a single member, its .name and .host", "the expression must read one member alone, and this part does not")
 	}
 	g, err := c.group(call)
 	if err != nil {
@@ -106,8 +106,8 @@ func (c *compiler) wanted(n node, v value, numbers, lists bool) (value, error) {
 	return v.toFloat(), nil
 }
 
-// Expression has the costs of the expression, of one member, and what it uses; it is
-// not to be evaluated.
+// Expression has the costs of the expression, for a single member, and the names that it uses;
+// it must not be evaluated.
 func (m *MemberExpression) Expression() *Expression { return m.expr }
 
 // Eval appends to dst the value of the expression for member i, or the elements of

@@ -79,7 +79,7 @@ func (c *compiler) pointer(n *ast.PointerNode) (value, error) {
 		return value{}, c.errorf(n, "# is the element itself, .x its field", "#%s is not part of the predicate language", n.Name)
 	}
 	if len(c.loops) == 0 { // The parser allows pointers inside loops only, but for those in what a name stands for.
-		return value{}, c.errorf(n, "use it in a function over members, as in all(members, NAME)", "what this name stands for is about one member")
+		return value{}, c.errorf(n, "use it in a function over members, as in all(members, NAME)", "the expression of this name is about one member")
 	}
 	return c.loops[len(c.loops)-1].elem, nil
 }
@@ -287,7 +287,7 @@ func (c *compiler) unknownSignal(name *ast.StringNode) error {
 	return c.unknownField(name, "unknown signal %q of the parent", "signal", names)
 }
 
-// unknownField names what is declared instead.
+// unknownField names the declared fields instead.
 func (c *compiler) unknownField(n *ast.StringNode, format, what string, names []string) error {
 	return c.errorf(n, didYouMean(n.Value, names)+declared(what, names), format, n.Value)
 }

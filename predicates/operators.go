@@ -58,7 +58,7 @@ func (c *compiler) binary(n *ast.BinaryNode) (value, error) {
 
 // mismatch refuses operands that an operator cannot join.
 func (c *compiler) mismatch(n *ast.BinaryNode, l, r value) error {
-	hint := "both sides must be of one type: conditions for && and ||, numbers for arithmetic"
+	hint := "both sides must have the same type: conditions for && and ||, numbers for arithmetic"
 	switch {
 	case l.item != nil || r.item != nil:
 		hint = "take one of the member's fields, such as find(members, .online).name"
@@ -121,12 +121,12 @@ func (c *compiler) words(n *ast.BinaryNode, l, r *value) (err error) {
 	case r.typ == scgs.Enum && l.literal != nil:
 		*l, err = c.word(n.Left, *l, r.words)
 	case l.typ == scgs.Enum && r.typ == scgs.Enum && !slices.Equal(l.words, r.words):
-		err = c.errorf(n, "compare them with words, or declare the same words for both", "these enums have different words: %s and %s", l.words, r.words)
+		err = c.errorf(n, "compare them with words, or declare the same words for both", "the enums have different words: %s and %s", l.words, r.words)
 	}
 	return err
 }
 
-// equals compares two values of one type, or an int and a float; ok is false for others.
+// equals compares two values of the same type, or an int and a float; ok is false for others.
 func equals(l, r value) (eq func(*frame) truth, ok bool) {
 	switch {
 	case l.typ == scgs.Int && r.typ == scgs.Float:
@@ -344,7 +344,7 @@ func (c *compiler) in(n *ast.BinaryNode) (value, error) {
 	}), nil
 }
 
-// single compiles what is compared with the elements of a list.
+// single compiles the value to compare with the elements of a list.
 func (c *compiler) single(n node) (value, error) {
 	v, err := c.compile(n)
 	if err != nil {

@@ -26,9 +26,9 @@ func CompileOrder(src string) (*Order, error) {
 	return &Order{root}, nil
 }
 
-// Key is the value for a task of a weight that is put at an instant in seconds, of any one clock, but for
-// what has the same value for all tasks: of two tasks the one with the smaller key has the smaller value,
-// whenever they are compared. It is a number, if perhaps infinite: one that is not counts as infinite.
+// Key is the value for a task of a weight that was put at an instant in seconds on the same clock,
+// without the part that all tasks share: of two tasks the one with the smaller key has the
+// smaller value, whenever they are compared. It may be infinite; NaN counts as infinite.
 func (o *Order) Key(weight, put float64) float64 {
 	value, rise := o.eval(o.root, weight)
 	if key := value - rise*put; !math.IsNaN(key) {

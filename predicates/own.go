@@ -25,8 +25,8 @@ func NewLocal(e *Env, src string) (*Local, error) {
 	return l, nil
 }
 
-// Holds judges the condition on the state of the member, a value for each field of the schema. What is not known does
-// not hold.
+// Holds judges the condition on the state of the member, a value for each field of the schema.
+// An unknown condition does not hold.
 func (l *Local) Holds(of Member, row []scgs.Value) bool {
 	if was, _ := l.scope.Member(0); was != of {
 		l.scope.Reset([]Member{of})

@@ -6,8 +6,8 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// prev is what is kept of the global state before the one in the Scope. It is
-// brought up to date from what has changed since, not copied whole.
+// prev keeps the global state before the one in the Scope. It is updated from the changes
+// since, not copied whole.
 type prev struct {
 	kept    bool // some expression reads it
 	count   int  // global states of the epoch, up to two
@@ -88,9 +88,8 @@ func (c *compiler) prevMembers(n node) (value, error) {
 	return v, nil
 }
 
-// Last is the global state before the one that comes next, or before the present one if
-// that is in force: a row for each member, nil where its state was unknown. It is nil if
-// there was none.
+// Last is the global state before the next one, or, if inForce, before the present one: a row
+// for each member, nil where its state was unknown. It is nil if there was none.
 func (s *Scope) Last(inForce bool) (rows [][]scgs.Value) {
 	p, from, online := &s.prev, s.rows, s.online
 	if inForce {

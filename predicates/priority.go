@@ -29,8 +29,8 @@ func CompilePriority(src string) (*Priority, error) {
 	return &Priority{root}, nil
 }
 
-// Value is the value for a call whose fields are given by their names: weight, size, age, number, loc, server.head and
-// server.dir. One that is not a number counts as infinite.
+// Value is the value for a call whose fields are given by their names: weight, size, age,
+// number, loc, server.head and server.dir. NaN counts as infinite.
 func (p *Priority) Value(field func(name string) float64) float64 {
 	if v := evalPriority(p.root, field); !math.IsNaN(v) {
 		return v

@@ -64,7 +64,7 @@ func (p *Expression) counted() (count *ast.BuiltinNode, number node, op string, 
 	return left.(*ast.BuiltinNode), right, op, true
 }
 
-// part compiles a part of the tree, or one that was made of parts.
+// part compiles a part of the tree, or a tree made of parts.
 func (p *Expression) part(tree node) (*Expression, error) {
 	c := &compiler{env: p.env, src: p.src, factor: 1}
 	v, err := c.compile(tree)
@@ -160,11 +160,10 @@ func (p *Expression) perSize(n node, from, to int) (values []float64) {
 	return values
 }
 
-// MisreadShare finds a comparison with count(members, c) that asks for another share of the
-// members than it seems to, for some size of the group between two, and names one that is like
-// a third: in a threshold, with
-// rounds, >= a share with / that rounds down to fewer members; elsewhere >= a share with / and
-// 1 more, which does not round. It returns nil if there is nothing of the kind.
+// MisreadShare finds a comparison with count(members, c) >= a share that asks for another share
+// of the members than it seems to, for some size of the group between from and to. It names a
+// size close to like. In a threshold, with rounds, the share has a / that rounds down to fewer
+// members; elsewhere it has a / and + 1, which does not round. It returns nil if there is none.
 func (p *Expression) MisreadShare(from, to, like int, rounds bool) *Error {
 	count, number, op, ok := p.counted()
 	if !ok || op != ">=" {
@@ -263,7 +262,7 @@ func (p *Expression) LikeThreshold() bool {
 // mostTried is with how many members at most an expression is tried.
 const mostTried = 16
 
-// expanded is the text with what its names stand for.
+// expanded is the text with the expressions of its names.
 func (p *Expression) expanded() string {
 	text, _ := p.Expanded()
 	return text

@@ -9,10 +9,10 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// Scope is the global state under judgement: what is known of the members, of
-// memory and of the parent's signals. Its one owner updates it in place and
-// evaluates on it; it is not safe for concurrent use. It remembers every expression
-// that was evaluated on it, and keeps their functions over members up to date.
+// Scope is the global state to judge: the known values of the members, of memory and of the
+// parent's signals. Its one owner updates it in place and evaluates on it; it is not safe for
+// concurrent use. It remembers every expression that was evaluated on it, and keeps their
+// functions over members up to date.
 type Scope struct {
 	env     *Env
 	members []Member
@@ -58,9 +58,9 @@ func NewScope(e *Env) *Scope {
 	return s
 }
 
-// Only makes the Scope keep no fields of members but those of a set, bit i being field
-// i of [Env.State]: the others have no value for it, and change without affecting
-// anything. It is called before the first Reset, where it is known what will be read.
+// Only makes the Scope keep only the fields of members in a set, bit i being field i of
+// [Env.State]. The other fields have no value for it, and change without any effect. Call it
+// before the first Reset, where the fields to read are known.
 func (s *Scope) Only(fields uint64) { s.read = fields }
 
 // Reset begins an epoch with these members, which are in the order of their
@@ -122,8 +122,7 @@ func (s *Scope) follow(i int, whole bool, fields uint64) {
 	s.changed.Fields |= fields
 }
 
-// renew makes the fields of a set the same as those of another row. It returns those
-// that were not.
+// renew copies the fields of a set from another row. It returns the fields that differed.
 func renew(row, as []scgs.Value, of uint64) (changed uint64) {
 	for of &= 1<<len(row) - 1; of != 0; of &= of - 1 {
 		i := bits.TrailingZeros64(of)
@@ -202,8 +201,8 @@ func (s *Scope) Memory(i int) scgs.Value {
 // has the result.
 func (s *Scope) Affects(p *Expression) bool { return p.uses.overlaps(&s.changed) }
 
-// Changed are the fields of members that may have changed since Settle was called last,
-// a bit for each; more is set if anything else may have as well, such as who is a member
+// Changed are the fields of members that may have changed since Settle was called last, a bit
+// for each; more is set if anything else may have changed as well, such as the set of members
 // or a variable.
 func (s *Scope) Changed() (fields uint64, more bool) {
 	c := &s.changed
@@ -216,7 +215,7 @@ func (s *Scope) Settle() {
 	c.Fields, c.Memory, c.Process, c.Members, c.Prev, c.Parent = 0, 0, 0, false, false, c.Parent[:0]
 }
 
-// frame is the working memory of one evaluation.
+// frame is the working memory of an evaluation.
 type frame struct {
 	s          *Scope
 	loop       [MaxLoops + 1]int // the member or element that each loop is at
@@ -228,7 +227,7 @@ type frame struct {
 	elements [MaxLoops + 1]scgs.Value
 }
 
-// stored is the value of one variable; its type says which part is in use.
+// stored is the value of a variable; its type says which part is in use.
 type stored struct {
 	bool  truth
 	int   span[int64]

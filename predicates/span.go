@@ -132,7 +132,7 @@ func corners[T int64 | float64](a, b span[T], bad cause, f func(x, y T) (T, bool
 	return between(lo, hi, either(a.why, b.why))
 }
 
-// Arithmetic on floats is that of IEEE 754; the result NaN is found by corners.
+// Arithmetic on floats follows IEEE 754; the result NaN is found by corners.
 func addFloat(x, y float64) (float64, bool) { return x + y, true }
 func subFloat(x, y float64) (float64, bool) { return x - y, true }
 func mulFloat(x, y float64) (float64, bool) { return x * y, true }

@@ -22,9 +22,9 @@ func (x *ending) before(y *ending) int {
 	return int(less)
 }
 
-// endings is a heap of closed heads. As a rule the first is taken out, and what comes
-// in is among the last, which is cheap. The four below a place lie in one cache line.
-// What is behind the last one is at MaxInstant.
+// endings is a heap of closed heads. As a rule the first is taken out, and a new head is among
+// the last, which is cheap. The four below a place lie in one cache line. Places behind the
+// last one are at MaxInstant.
 type endings struct {
 	heap []ending
 	end  int // of the places in use, from top on

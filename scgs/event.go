@@ -207,10 +207,10 @@ type Part struct {
 	Member Member // whose part it is
 	Seq    uint64 // of the report that began it
 	Ref    Ref    // the value that was given to Start
-	// Start and End are the events the state lies between. End is the newest
-	// evidence while the state is open. Of a group's tuple they are the latest
-	// start and the least end of its parts, each side of the intervals by itself;
-	// they have a Domain only if all of the group's members share it.
+	// Start and End are the events the state lies between. End is the newest evidence while the
+	// state is open. Of a group's tuple they are the latest start and the least end of its
+	// parts, each side of the intervals separately; they have a Domain only if all of the
+	// group's members share it.
 	Start, End clocksync.Stamp
 	Open       bool // its end is not known
 	// Unknown is true where nothing is known of the member; Seq and Ref are 0.

@@ -18,10 +18,9 @@ type Extremes struct {
 	Sum, Least, Greatest Range // of the sum, the least and the greatest of them
 }
 
-// Extent is what the members' values may have been, from an instant of reference
-// time to that of the next Extent. Each end of a range was attained in a reality
-// that the stamps admit; but not always where a value was UNKNOWN, and where
-// members share a clock domain.
+// Extent is the possible range of the members' values, from an instant of reference time to the
+// instant of the next Extent. Each end of a range was attained in a reality that the stamps
+// admit. The exceptions: a value was UNKNOWN, or members share a clock domain.
 type Extent struct {
 	Epoch uint64 // of the members it is about
 	Index uint64 // within its epoch, from 1
@@ -42,10 +41,10 @@ type ExtentOptions struct {
 	Declared Range
 }
 
-// Extents finds what the sum, the least and the greatest of the members' values
-// may have been, at each instant of reference time, as the clocks are known only
-// within bounds: exactly, and as soon as it is certain. For a count, report 1
-// where the condition holds and 0 where it does not, and declare 0 to 1.
+// Extents finds the possible range of the sum, the least and the greatest of the members'
+// values at each instant of reference time, as the clocks are known only within bounds:
+// exactly, and as soon as it is certain. For a count, report 1 where the condition holds and 0
+// where it does not, and declare 0 to 1.
 //
 // It is the modality Possibly (Cooper and Marzullo 1991; from interval stamps:
 // Stoller 2000) of every predicate that compares a sum, count or extreme with a
@@ -55,9 +54,8 @@ type ExtentOptions struct {
 // The sum is added up in a tree over the members and so rests on the present
 // values alone; whole numbers up to 2^53 are exact.
 //
-// Members of one clock domain are taken as if their clocks were their own: then
-// ranges may be wider than need be and never too narrow. It must not be used by
-// two goroutines at once.
+// Members of a shared clock domain count as if each had its own clock: then ranges may be wider
+// than necessary and never too narrow. It must not be used by two goroutines at once.
 type Extents struct {
 	maxPending int
 	nothing    candidate // an UNKNOWN
@@ -82,7 +80,7 @@ func NewExtents(o ExtentOptions) (*Extents, error) {
 	}
 	low, high := o.Declared.Low, o.Declared.High
 	if !(low <= high) || low > maxValue || high < -maxValue {
-		return nil, fmt.Errorf("scgs: the declared range is from %v to %v: give a Low that is not above High, and one that is finite", low, high)
+		return nil, fmt.Errorf("scgs: the declared range is from %v to %v: give a Low that is not above High, and make one of them finite", low, high)
 	}
 	if low < -maxValue {
 		low = math.Inf(-1)

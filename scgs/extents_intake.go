@@ -84,12 +84,12 @@ func (e *Extents) Lost(m Member) Reason {
 	return why
 }
 
-// Restart reports that the member is a new incarnation, on a clock that may be
-// another one: its sequence numbers restart at 1, and from the newest evidence to
-// its next report it is UNKNOWN. The caller keeps reports of the old incarnation
-// away. A member whose state was promised for ever cannot restart; remove it. The
-// third argument is that of [Detector.Restart]; it is of no use here, where the
-// value is UNKNOWN from the newest evidence on.
+// Restart reports that the member is a new incarnation, on a clock that may be another: its
+// sequence numbers restart at 1, and from the newest evidence to its next report it is UNKNOWN.
+// The caller keeps reports of the old incarnation away. A member whose state was promised for
+// ever cannot restart; remove it. The third argument has the meaning it has in
+// [Detector.Restart]; it has no effect here, where the value is UNKNOWN from the newest
+// evidence on.
 func (e *Extents) Restart(m Member, domain clocksync.Domain, _ clocksync.Instant) Reason {
 	win, why := e.lose(m)
 	if why != Accepted {
@@ -116,9 +116,8 @@ func (e *Extents) lose(m Member) (*window, Reason) {
 	return win, Accepted
 }
 
-// Finish says that nothing more will be reported: what is open stays so, and
-// Next delivers all that is left. Later reports are refused as NoMember. It costs
-// O(members).
+// Finish says that there are no more reports: open states stay open, and Next delivers all that
+// is left. Later reports are refused as NoMember. It costs O(members).
 func (e *Extents) Finish() {
 	e.finished = true
 	e.review()

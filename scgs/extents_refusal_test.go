@@ -10,7 +10,7 @@ import (
 )
 
 func TestDeclaredRange(t *testing.T) {
-	const text = "scgs: the declared range is from %s: give a Low that is not above High, and one that is finite"
+	const text = "scgs: the declared range is from %s: give a Low that is not above High, and make one of them finite"
 	for _, c := range []struct {
 		declared scgs.Range
 		fault    string

@@ -21,10 +21,10 @@ type inward struct {
 	held         Ends  // of the states that the group looks at
 }
 
-// bracket is a row of a queued state: its start, and the least ends of those of
-// its parts that the group has left. Its other parts still are, or have been
-// followed by, what the group looks at, and hold at least as long as that row
-// says. So both together are how long the state holds, exactly.
+// bracket is a row of a queued state: its start, and the least ends of the parts that the group
+// has left. The other parts still are among the states that the group looks at, or were
+// followed by them, and hold at least as long as that row says. Both together are how long the
+// state holds, exactly.
 type bracket struct {
 	m, hi clocksync.Instant
 	ended Ends
@@ -35,15 +35,14 @@ func (g *group) at(q *queue, i int32, row int) *bracket {
 	return &g.starts[(int(q.head+i)&(len(q.slots)-1))*len(g.rows)+row]
 }
 
-// Summary reports what a group found, as [Detector.Summarize] of its detector put
-// it. The member must have joined as a group. Summaries arrive in order; a gap in
-// their numbers ends the tuples told before at their newest evidence, and a new
-// run discards those that are not decided. The ref is that of the tuple that is
-// opened; it stays with the caller if the summary is not accepted or opens none.
+// Summary reports the result of a group, as [Detector.Summarize] of its detector put it. The
+// member must have joined as a group. Summaries arrive in order; a gap in their numbers ends
+// the earlier tuples at their newest evidence, and a new run discards undecided tuples. The ref
+// belongs to the opened tuple; it stays with the caller if the summary is not accepted or opens
+// none.
 //
-// Between two tuples a group has no state, and none that is UNKNOWN: no tuple is
-// delivered without it, not even a partial one. Groups are no members under
-// Possibly.
+// Between two tuples a group has no state, also no UNKNOWN state: no tuple is delivered without
+// it, not even a partial one. Groups are no members under Possibly.
 func (d *Detector) Summary(m Member, s *Summary, ref Ref) Reason {
 	mb := d.find(m)
 	switch {

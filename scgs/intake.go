@@ -9,9 +9,8 @@ import (
 // Reason says why an input was not taken.
 type Reason uint8
 
-// The reasons. All but Accepted are counted in [Stats] and change nothing, save
-// that the sequence number of what comes for a member given up by
-// [Detector.Lost] is noted.
+// The reasons. All but Accepted are counted in [Stats] and change nothing. The exception is the
+// sequence number of a report for a member given up by [Detector.Lost], which is noted.
 const (
 	Accepted  Reason = iota
 	Duplicate        // a sequence number that was seen or passed over
@@ -58,18 +57,17 @@ func (s Stats) Refused(r Reason) uint64 {
 // Stats returns the counts so far.
 func (d *Detector) Stats() Stats { return d.stats }
 
-// Start reports that the member's state seq began at the stamp, which ends the
-// state before it. A jump in seq is a loss: what the member did from its newest
-// evidence to this start is UNKNOWN. The first report of a member may have any
-// seq. A ref that is accepted comes back from [Detector.Released], one that is
-// not stays with the caller.
+// Start reports that the member's state seq began at the stamp, which ends the state before it.
+// A jump in seq is a loss: from the member's newest evidence to this start it is UNKNOWN. The
+// first report of a member may have any seq. An accepted ref comes back from
+// [Detector.Released]; any other stays with the caller.
 //
-// Under Definitely and Possibly the condition holds in the state: it goes on
-// with the member's run or, after an End or a loss, begins one. A run has the
-// number of its first state and the ref of its newest.
+// Under Definitely and Possibly the condition holds in the state: it continues the member's run
+// or, after an End or a loss, begins a new run. A run has the number of its first state and the
+// ref of its newest.
 //
-// The stamp may not be before the member's newest one in any part (an infinite
-// Latest is not compared).
+// The stamp may not be before the member's newest one in any part (an infinite Latest is not
+// compared).
 func (d *Detector) Start(m Member, seq uint64, at clocksync.Stamp, ref Ref) Reason {
 	if d.follow(m, seq, &at, ref) {
 		return Accepted
@@ -141,11 +139,10 @@ func (d *Detector) End(m Member, seq uint64, at clocksync.Stamp) Reason {
 	return Accepted
 }
 
-// Evidence reports that at the stamp the state of the member's report seq still
-// held, and nothing had been reported after it. A promise that the state lasts
-// until a reference time is evidence with that time as Earliest; one that it
-// lasts for ever has MaxInstant as reading and as both ends. A later seq than
-// known is a loss, as in [Detector.Start].
+// Evidence reports that at the stamp the state of the member's report seq still held, and
+// nothing had been reported after it. A promise that the state lasts until a reference time is
+// evidence with that time as Earliest; a promise that it lasts for ever has MaxInstant as
+// reading and as both ends. A later seq than known is a loss, as in [Detector.Start].
 func (d *Detector) Evidence(m Member, seq uint64, at clocksync.Stamp) Reason {
 	mb := d.find(m)
 	if mb == nil {
@@ -225,12 +222,11 @@ func (d *Detector) shows(m Member, mb *member, p point) bool {
 	return true
 }
 
-// Lost gives a silent member up: from its newest evidence on it is UNKNOWN for
-// as long as others need it, and tuples go on as partial ones until its next
-// state. A report that begins before the point reached by then is Late and never
-// reopens what was delivered. A state that was promised for ever is not lost. Of a
-// group what it has told ends with its newest evidence; nothing is UNKNOWN in its
-// place, so that others wait for its next tuple.
+// Lost gives a silent member up: from its newest evidence on it is UNKNOWN for as long as
+// others need it, and tuples continue as partial ones until its next state. A report that
+// begins before the point reached by then is Late and never reopens a delivered tuple. A state
+// that was promised for ever is not lost. For a group, its reported tuple ends with its newest
+// evidence; nothing is UNKNOWN in its place, so that others wait for its next tuple.
 func (d *Detector) Lost(m Member) Reason {
 	mb := d.find(m)
 	if mb == nil {
@@ -252,10 +248,9 @@ func (d *Detector) Lost(m Member) Reason {
 	return Accepted
 }
 
-// Finish tells that nothing more will be reported. Then, under Possibly, a run
-// that is open and whose newest evidence has no upper bound has no end in sight.
-// Before, its newest finite upper end stands for it, since the end to come may
-// have a bound. Next goes on from there.
+// Finish says that there are no more reports. Then, under Possibly, an open run whose newest
+// evidence has no upper bound has no end in sight. Before, its newest finite upper end stands
+// for it, since the end to come may have a bound. Next continues from there.
 func (d *Detector) Finish() {
 	if d.modality != Possibly {
 		return

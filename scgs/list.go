@@ -11,12 +11,12 @@ import (
 // a message.
 const MaxElements = 64
 
-// listBit makes of a type that of lists of it; it is part of the formats that
-// types are written in.
+// listBit turns a type into the type of its lists; it is part of the formats that types are
+// written in.
 const listBit = 1 << 7
 
-// ListOf is the type of the lists of a type, which is none itself: Invalid of
-// Invalid, of a list and of what is no type.
+// ListOf is the type of the lists of a type. It is Invalid for Invalid, for a list and for an
+// unknown type.
 func ListOf(elem Type) Type {
 	if elem == Invalid || int(elem) >= len(typeNames) {
 		return Invalid
@@ -30,8 +30,8 @@ func (t Type) IsList() bool { return t&listBit != 0 }
 // Elem is the type of a list's elements, and the type itself of others.
 func (t Type) Elem() Type { return t &^ listBit }
 
-// ListValue makes a list of values of one type. It is Invalid if one of them is
-// of another; how many there may be is checked by [Field.Accepts].
+// ListValue makes a list of values that all have the same type, else it is Invalid;
+// [Field.Accepts] checks the number of values.
 //
 // A list is packed into one text, so that lists compare by == as other values do
 // and share no memory with the program: numbers and booleans have 8 bytes each;

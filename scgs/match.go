@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Match checks the fields of a program's state type against the declared state and
-// names the first that does not fit. A string field of the program may carry an
-// enum, and one that has a default may be missing.
+// Match checks the fields of a program's state type against the declared state and names the
+// first that does not fit. A string field of the program may carry an enum, and a declared
+// field with a default may be missing.
 func (s Schema) Match(program Schema) error {
 	for _, f := range program {
 		i := s.Index(f.Name)

@@ -15,9 +15,9 @@ type Need struct {
 	Seq       uint64
 	AfterMono clocksync.Instant // a reading of the member's clock
 	AfterTime clocksync.Instant // MinInstant if any will do
-	// Newest is the stamp of the newest evidence there is; its Domain is empty if
-	// the member has no state. Of a group it is that of one row, whose Domain it
-	// has; Seq is then the index of a tuple.
+	// Newest is the stamp of the newest evidence there is; its Domain is empty if the member
+	// has no state. For a group it is the stamp of a row, whose Domain it has; Seq is then
+	// the index of a tuple.
 	Newest clocksync.Stamp
 }
 
@@ -55,11 +55,10 @@ func sortNeeds(all []Need) {
 	slices.SortStableFunc(all, func(a, b Need) int { return int(a.Member - b.Member) })
 }
 
-// NeedsFor appends to dst what the group lacks to satisfy n, a need that the
-// detector a level above has of it: the members whose evidence its row rests on.
-// If n asks for a first tuple these are the group's own needs. What only the group
-// lacks, to go on to its next tuple, does not show above: ask for [Detector.Needs]
-// at each level.
+// NeedsFor appends to dst the group's missing evidence for n, a need of the detector a level
+// above: the members whose evidence the row of the group rests on. If n asks for a first tuple
+// these are the group's own needs. Evidence that only the group lacks, to advance to its next
+// tuple, does not show above: ask for [Detector.Needs] at each level.
 func (d *Detector) NeedsFor(dst []Need, n Need) []Need {
 	if n.Seq == 0 || d.up == nil {
 		return d.Needs(dst)

@@ -6,13 +6,12 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 )
 
-// oneClock sums up the heads where all members are plain ones of one clock domain,
-// under Inst and with no level above. There the global states are the merge of all
-// members' events by reading: the heads are one if the latest start is before the
-// least end of a closed head and before the least evidence of an open one, and the
-// closed head that ends first is the next to be advanced. So only readings are
-// looked at on the way, and only where a head changes. Queues, counts and latest
-// starts are those of the detector.
+// oneClock sums up the heads where all members are plain members in the same clock domain,
+// under Inst and with no level above. There the global states are the merge of all members'
+// events by reading: the heads are a global state if the latest start is before the least end
+// of a closed head and before the least evidence of an open head, and the closed head that ends
+// first is the next to be advanced. So only readings are looked at on the way, and only where a
+// head changes. The detector keeps queues, counts and latest starts.
 type oneClock struct {
 	on    bool
 	still bool // nothing that the sweep looks at has changed since it stood still
@@ -26,9 +25,9 @@ type oneClock struct {
 	span       endSpan
 }
 
-// line is what a multiplexer says, and the members that it speaks for. What it says
-// is not told to each of them before something else is: the evidence of an open
-// state is the later of its own and what was held last.
+// line is the evidence of a multiplexer, and the members that it speaks for. The evidence is
+// not handed to each member at once: the evidence of an open state is the later of its own and
+// the newest of the line.
 type line struct {
 	members []Member
 	own     least // of open heads, by place among the members

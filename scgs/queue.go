@@ -66,8 +66,8 @@ func (s *state) bound() point {
 	return s.end
 }
 
-// queue holds the local states of one member, oldest first. The oldest is the head,
-// only the newest may be open.
+// queue holds the local states of a single member, oldest first. The oldest is the head, only
+// the newest may be open.
 type queue struct{ ring[state] }
 
 // tail returns the open state, or nil.

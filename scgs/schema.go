@@ -158,7 +158,7 @@ func (f Field) String() string {
 // of a schema do not change after it is in use.
 type Schema []Field
 
-// filled begins the names of the fields that a member fills by itself, not the program.
+// filled begins the names of the fields that a member fills, not the program.
 const filled = "work."
 
 // reserved are the names that every member has beside its declared fields.

@@ -7,12 +7,12 @@ import "github.com/gopegasus/pegasus/clocksync"
 // hold, or both. It is made by [Detector.Summarize] and taken by
 // [Detector.Summary].
 type Summary struct {
-	// Run counts the group's epochs and moves of members to other clocks. Each
-	// starts over: what was told in the run before says nothing about this one.
+	// Run counts the group's epochs and moves of members to other clocks. Each starts over:
+	// reports of the run before say nothing about this run.
 	Run uint64
 	// Number counts the summaries of the run from 1, so that a loss shows.
 	Number uint64
-	// Index is that of the group's tuple that this summary opens, 0 if none.
+	// Index is the index of the group's tuple that this summary opens, 0 if none.
 	Index uint64
 	// Step is the event's: only one member changed since tuple Index-1, and
 	// nothing lies between the two.
@@ -42,8 +42,8 @@ type Row struct {
 	Ended Ends
 }
 
-// Ends are the least of some local states' ends, each of the three by itself:
-// MaxInstant where there are none. Latest counts only states that have ended.
+// Ends are the least of some local states' ends, each of the three separately: MaxInstant where
+// there are none. Latest counts only states that have ended.
 type Ends struct {
 	Mono             clocksync.Instant // readings of the row's domain
 	Earliest, Latest clocksync.Instant // ends of the intervals of reference time
@@ -77,8 +77,8 @@ type outward struct {
 	stale  bool  // the row is not what it is
 }
 
-// patience is how often starts alone may change before they are told. They serve
-// only to let the level above drop what the group's tuples to come cannot meet.
+// patience is how often starts alone may change before they are reported. They serve only to
+// let the level above drop states that the group's later tuples cannot meet.
 const patience = 64
 
 // Share makes the detector's members a group, whose tuples [Detector.Summarize]
@@ -99,9 +99,8 @@ func (d *Detector) Share(domains ...clocksync.Domain) {
 	d.layout()
 }
 
-// Summarize fills s with what a detector above has to know that it was not told
-// yet, and reports whether there is anything. Call it after each call of Next,
-// whatever that returned:
+// Summarize fills s with the news for a detector above, and reports whether there is any. Call
+// it after each call of Next, whatever Next returned:
 //
 //	for more := true; more; {
 //		more = group.Next(&event)
@@ -110,12 +109,11 @@ func (d *Detector) Share(domains ...clocksync.Domain) {
 //		}
 //	}
 //
-// To call it less often, but after each Opened, only costs time: tuples are known
-// later above. A tuple after whose Opened it was not called is not known there at
-// all. Partial tuples are not told. It costs O(rows), where the rows of shared
-// domains are few. Under Possibly there is never anything: tuples that possibly
-// overlap are no chain, so those of a group do not tell what holds above. Report
-// the members' runs there.
+// Calling it less often, but after each Opened, only costs time: tuples are known later above.
+// A tuple is not known there at all if Summarize is not called after its Opened. Partial tuples
+// are not reported. It costs O(rows), where the rows of shared domains are few. Under Possibly
+// there is never any news: tuples that possibly overlap are no chain, so the tuples of a group
+// do not decide about the level above. Report the members' runs there.
 func (d *Detector) Summarize(s *Summary) bool {
 	u := d.up
 	if u == nil || len(u.rows) == 0 || d.modality == Possibly {

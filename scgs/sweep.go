@@ -6,20 +6,18 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 )
 
-// Next advances to the next event, fills ev with it and returns true, or returns
-// false if nothing more can be decided from what was reported so far. The tuple
-// that an event is about stays the detector's current one until the next call,
-// save for a Closed that an epoch or a restart brought about.
+// Next advances to the next event, fills ev with it and returns true. It returns false if no
+// more can be decided from the reports so far. The tuple of an event stays the detector's
+// current tuple until the next call, except for a Closed caused by an epoch or a restart.
 //
-// It looks at one local state of each member, the heads. If all pairs of heads
-// certainly overlap, they are a global state, and the head that ends first is
-// advanced once its end is known; if a head certainly does not overlap with
-// another one, it overlaps with no later one either and is advanced at once.
-// So each local state is looked at once, and each global state found once, in
-// order (a chain: Fromentin and Raynal 1994; Stoller 2000). The same holds of runs
-// under Definitely. Tuples that possibly overlap are no chain: there a first one
-// is found if there is any, and then those that come of advancing the run that
-// can end first (the lower number, of two that can end equally late).
+// It looks at one local state of each member, the heads. If all pairs of heads certainly
+// overlap, they are a global state, and the head that ends first is advanced once its end is
+// known. If a head certainly does not overlap with another head, it overlaps with no later
+// state either and is advanced at once. So each local state is looked at once, and each global
+// state found once, in order (a chain: Fromentin and Raynal 1994; Stoller 2000). The same holds
+// of runs under Definitely. Tuples that possibly overlap are no chain: there Next finds a first
+// tuple if there is any, and then the tuples that follow from advancing the run that can end
+// first (the lower number, of two that can end equally late).
 func (d *Detector) Next(ev *Event) bool {
 	if d.hasClosing {
 		d.closing.Changed = ev.Changed[:0]
@@ -29,14 +27,13 @@ func (d *Detector) Next(ev *Event) bool {
 	return d.sweep(ev, false)
 }
 
-// Advance is Next for an owner that needs neither ends nor spans: it passes over each
-// Closed and goes on to the next Opened, fills ev with it and returns true, or returns
-// false if nothing more can be decided. It does not set ev.Span. What it leaves out
-// costs more than the rest.
+// Advance is Next for an owner that needs neither ends nor spans: it passes over each Closed
+// and continues to the next Opened, fills ev with it and returns true. It returns false if no
+// more can be decided. It does not set ev.Span. The omitted work costs more than the rest.
 //
-// It finds the same tuples as Next, and each call may be of either. A Closed that
-// Advance has passed over is not told later: whether a tuple is open, and when it
-// holds, is for [Detector.Current] to say.
+// It finds the same tuples as Next, and each call may be of either. A Closed that Advance has
+// passed over is not reported later: [Detector.Current] says whether a tuple is open, and when
+// it holds.
 func (d *Detector) Advance(ev *Event) bool {
 	if d.hasClosing {
 		d.closing, d.hasClosing = Event{}, false

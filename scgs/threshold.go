@@ -20,22 +20,22 @@ import "github.com/gopegasus/pegasus/clocksync"
 // After each input [Threshold.Next] takes out the sets that it completed. A
 // Threshold must not be used by two goroutines at once.
 //
-// Not found is what holds only of a choice of sets ("this one or that one,
-// whichever was first"). Which sets are reported on the way depends on the order
-// of arrival, the sets that no later one adds to do not.
+// A fact that holds only for a choice of sets ("this one or that one, whichever was first") is
+// not found. The intermediate sets depend on the order of arrival; the sets that no later set
+// adds to do not.
 //
-// Of members in whose state the condition does not hold nothing but the newest
-// stamp is kept, and an ended run only for as long as it can be in a set to come.
-// A member that is silent and has not left, or whose stamps have no bounds, keeps
-// those of the others, up to Options.MaxPending each.
+// Of members in whose state the condition does not hold nothing but the newest stamp is kept,
+// and an ended run only for as long as it can be in a set to come. A member that is silent and
+// has not left, or whose stamps have no bounds, keeps the runs of the others, up to
+// Options.MaxPending each.
 //
-// An input costs O(log members) if the run that it is about does not begin to
-// overlap another one, or too few runs are open to make a set with those that it
-// does. Otherwise it costs time in proportion to the open runs and to the sets
-// found, and where not all overlap each other to the square of those near it. With
-// Options.Alarms it costs O(log members) too, and a little for each start that the
-// run has begun to outlast, if no alarm can come of it; that is so but for about
-// one input for each run, where stamps of one clock rise together.
+// An input costs O(log members) if the run that it is about does not begin to overlap another
+// one, or too few runs are open to make a set with the runs that it overlaps. Otherwise it
+// costs time in proportion to the open runs and to the sets found, and where not all overlap
+// each other to the square of those near it. With Options.Alarms it costs O(log members) too,
+// and a little for each start that the run has begun to outlast, if no alarm can come of it;
+// that is so but for about one input for each run, where stamps of the same clock rise
+// together.
 type Threshold struct {
 	k          int
 	maxPending int
@@ -90,8 +90,8 @@ type Set struct {
 	Epoch uint64 // in which it was found
 	// Index numbers the sets of an epoch from 1.
 	Index uint64
-	// Grows is true if the set contains another one that was reported before.
-	// Those for which it is false are the alarms.
+	// Grows is true if the set contains another set that was reported before. Sets for which it
+	// is false are the alarms.
 	Grows bool
 	// Runs are the runs of the set in order of members; Seq is the number of a
 	// run's first state and Ref the ref of its newest. The next Next into the
@@ -132,11 +132,10 @@ func NewThreshold(k int, o Options) *Threshold {
 	}
 }
 
-// Epoch begins the epoch id with other members: it removes some, adds others and
-// returns the numbers of those added, in their order. A number in remove that is
-// no member is passed over. The runs of members that stay go on, and what was
-// reported of them is not reported again; those of removed members are in no set
-// from here on. It costs O(members).
+// Epoch begins the epoch id with other members: it removes some, adds others and returns the
+// numbers of the added members, in their order. A number in remove that is no member is passed
+// over. The runs of remaining members continue, and no set of theirs is reported twice; runs of
+// removed members are in no set from here on. It costs O(members).
 func (t *Threshold) Epoch(id uint64, remove []Member, add []Spec) []Member {
 	for _, m := range remove {
 		if h := t.find(m); h != nil {
@@ -180,9 +179,9 @@ func (t *Threshold) find(m Member) *holder {
 	return &t.members[m]
 }
 
-// Next fills s with the next of the sets that the inputs have completed and
-// returns true, or returns false if there is none. The sets of one input come in
-// ascending order of their runs' members and numbers.
+// Next fills s with the next of the sets that the inputs have completed and returns true, or
+// returns false if there is none. The sets of an input come in ascending order of their runs'
+// members and numbers.
 func (t *Threshold) Next(s *Set) bool {
 	if t.next == len(t.sets) {
 		t.sets, t.runs, t.next = t.sets[:0], t.runs[:0], 0

@@ -2,14 +2,13 @@ package scgs
 
 import "github.com/gopegasus/pegasus/clocksync"
 
-// Start reports that the member's state seq, in which the condition holds, began
-// at the stamp: it goes on with the member's run or, after an End or a loss,
-// begins one. A jump in seq is a loss, which ends the run at its newest evidence.
-// The first report of a member may have any seq. A ref that is accepted comes
-// back from [Threshold.Released], one that is not stays with the caller.
+// Start reports that the member's state seq, in which the condition holds, began at the stamp:
+// it continues the member's run or, after an End or a loss, begins a new run. A jump in seq is
+// a loss, which ends the run at its newest evidence. The first report of a member may have any
+// seq. An accepted ref comes back from [Threshold.Released]; any other stays with the caller.
 //
-// The stamp may not be before the member's newest one in any part (an infinite
-// Latest is not compared).
+// The stamp may not be before the member's newest one in any part (an infinite Latest is not
+// compared).
 func (t *Threshold) Start(m Member, seq uint64, at clocksync.Stamp, ref Ref) Reason {
 	h, p, why := t.admit(m, seq, at)
 	if why != Accepted {
@@ -53,12 +52,12 @@ func (t *Threshold) End(m Member, seq uint64, at clocksync.Stamp) Reason {
 	return Accepted
 }
 
-// Evidence reports that at the stamp the state of the member's report seq still
-// held, and nothing had been reported after it; what the member shows of states
-// in which the condition does not hold counts for when its next run can begin. A
-// promise that the state lasts until a reference time is evidence with that time
-// as Earliest; one that it lasts for ever has MaxInstant as reading and as both
-// ends. A later seq than known is a loss, as in [Threshold.Start].
+// Evidence reports that at the stamp the state of the member's report seq still held, and
+// nothing had been reported after it; what the member shows of states in which the condition
+// does not hold counts for when its next run can begin. A promise that the state lasts until a
+// reference time is evidence with that time as Earliest; a promise that it lasts for ever has
+// MaxInstant as reading and as both ends. A later seq than known is a loss, as in
+// [Threshold.Start].
 func (t *Threshold) Evidence(m Member, seq uint64, at clocksync.Stamp) Reason {
 	h := t.find(m)
 	if h == nil {

@@ -117,8 +117,8 @@ func (t *Threshold) sweep() {
 	}
 }
 
-// ordered is a list of runs by ascending key, cheapest where keys are put in in
-// about that order and taken out likewise. What was taken out leaves a hole.
+// ordered is a list of runs by ascending key, cheapest where keys are put in and taken out in
+// about that order. A removed run leaves a hole.
 type ordered struct {
 	list  []entry
 	first int // no run is before that

@@ -6,13 +6,12 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 )
 
-// Needs appends to dst, in order of members, the open runs of which later
-// evidence could complete a set that was not reported, after Next has returned
-// false: those that at least k-1 others may overlap at the start of one of them,
-// which they have not been shown to outlast. Members without an open run are not
-// asked. With Options.Alarms those are not asked either of which nothing but sets
-// that grow could come. It costs O(open runs), and for each start that an open run has not been
-// shown to outlast O(runs).
+// Needs appends to dst, in order of members, the open runs whose later evidence could complete
+// an unreported set, after Next has returned false. Such a run has not been shown to outlast a
+// start at which it may overlap at least k-1 others. Members without an open run are not asked.
+// With Options.Alarms, runs that could complete only growing sets are not asked either. It
+// costs O(open runs), and O(runs) for each start that an open run has not been shown to
+// outlast.
 func (t *Threshold) Needs(dst []Need) []Need {
 	if t.count < t.k || len(t.open) == 0 {
 		return dst

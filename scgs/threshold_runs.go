@@ -59,7 +59,7 @@ func (r *run) part() Part {
 	}
 }
 
-// clockRuns are the runs, and the members' readings, of one clock domain.
+// clockRuns are the runs, and the members' readings, of a single clock domain.
 type clockRuns struct {
 	name      clocksync.Domain
 	members   int32

@@ -7,7 +7,7 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 )
 
-// search is the working memory of one input's search for sets.
+// search is the working memory of the search for sets of an input.
 type search struct {
 	near      []*run     // what can be in a set with the changed run, in order of members
 	begun     []*run     // of them, those that it has begun to overlap

@@ -154,9 +154,9 @@ func (t tree) below(dst []int32, k int, m, lo clocksync.Instant) []int32 {
 	return dst
 }
 
-// domain sums up the heads of one clock domain. Along the heads of a member
-// neither the reading nor a finite hi(S) goes back, nor is that before an earlier
-// lo(S), so the latest over all heads only grow and need no tree.
+// domain sums up the heads of a clock domain. Along the heads of a member neither the reading
+// nor a finite hi(S) goes back, nor is that before an earlier lo(S), so the latest over all
+// heads only grow and need no tree.
 type domain struct {
 	one   [1]node          // the tree of a single head: close by, as it is seldom in the cache
 	name  clocksync.Domain // empty for the rest of a group's

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Type is the type of one field of a local state: one of those below, or a list
-// of one of them ([ListOf]).
+// Type is the type of a field of a local state: one of the types below, or a list of such a
+// type ([ListOf]).
 type Type uint8
 
 // The types of single values. An Enum is a string out of a declared list.

@@ -12,14 +12,14 @@ import (
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
-// gathered is what has come so far of the body of one run.
+// gathered is the part of a single run's body that has arrived so far.
 type gathered struct {
 	program, run uint64
 	bytes        []byte
 }
 
-// body answers a request on the data subject: for a piece of an input, or with a
-// piece of what a run has come to.
+// body answers a request on the data subject: for a piece of an input, or with a piece of a
+// run's result.
 func (l *loop) body(it *item) {
 	if _, leads := l.awake(l.opt.now()); !leads {
 		return
@@ -33,7 +33,7 @@ func (l *loop) body(it *item) {
 		l.giveInput(&answer)
 	} else {
 		l.takeBody(&b, &answer)
-		l.journal.sync() // The processor forgets what it is told was taken.
+		l.journal.sync() // The processor forgets a piece when it learns that the piece was taken.
 	}
 	frame, err := wire.AppendBody(nil, &answer)
 	if err == nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
-// unbundle steps the core with each part of what a multiplexer brings, and last with its
-// evidence. Nobody is probed before that: what lacks may be in it.
+// unbundle steps the core with each part of a multiplexer's bundle, and last with its evidence.
+// No member is probed before that: the bundle may have the missing reports.
 func (l *loop) unbundle(it *item) {
 	err := wire.DecodeBundle(it.frame, &l.bundle)
 	if err == nil && it.ack {
@@ -62,7 +62,7 @@ func (l *loop) brought(it *item) {
 	}
 }
 
-// carried are the signals of one step for the members of a multiplexer.
+// carried are the signals of a single step for the members of a multiplexer.
 type carried struct {
 	group, multiplexer string
 	subject            string // of its signals

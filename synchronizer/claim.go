@@ -60,9 +60,9 @@ func (s *Synchronizer) hearClaim(m bus.Message) {
 	s.claim.Store(c)
 }
 
-// claimed looks whether another synchronizer leads the group. Of the two that one goes on which
-// has led longer without being cut off or standing still; of two that began within a second the
-// one of the larger random number.
+// claimed looks whether another synchronizer leads the group. Of the two the synchronizer
+// continues that has led longer without being cut off or standing still. If both began within a
+// second, the larger random number decides.
 func (l *loop) claimed(now clocksync.Instant) {
 	c := l.claim.Load()
 	if c == nil || now.Sub(c.at) > beatsGone {

@@ -123,8 +123,8 @@ func (c *Config) Warnings() []Warning {
 	return c.advice(func(p *plan.Level) []Warning { return p.Warnings })
 }
 
-// Notes lists what "pegasus check" notes, in the order of the file: what is better
-// written in another way. None of it is a mistake.
+// Notes lists what "pegasus check" notes, in the order of the file: text that is better written
+// in another way. No note is a mistake.
 func (c *Config) Notes() []Warning {
 	return c.advice(func(p *plan.Level) []Warning { return p.Notes })
 }
@@ -162,8 +162,8 @@ func (c *Config) Levels() []Level {
 	return levels
 }
 
-// plan finds the synchronizer to run: the named one, or the only one that does
-// not run inside its members.
+// plan finds the synchronizer to run: the named synchronizer, or the only synchronizer that
+// does not run inside its members.
 func (c *Config) plan(name string) (*plan.Level, error) {
 	var names []string
 	for _, p := range c.plans {

@@ -32,7 +32,7 @@ type question struct {
 	synccore.Question
 	answer synccore.Answer // once done is closed
 	known  []string        // predicates
-	config string          // the hash of the configuration in force
+	config string          // the hash of the active configuration
 	done   chan struct{}
 }
 
@@ -81,9 +81,9 @@ func (s *Synchronizer) Why(ctx context.Context, predicate string) (monitor.Expla
 }
 
 func noPredicate(synchronizer, name string, known []string) error {
-	hint := "it has none"
+	hint := "there are no predicates"
 	if len(known) > 0 {
-		hint = "it has " + strings.Join(known, ", ")
+		hint = "known predicates: " + strings.Join(known, ", ")
 	}
 	if near := nearest.Name(name, known); near != "" {
 		hint = fmt.Sprintf("did you mean %q? %s", near, hint)
@@ -138,7 +138,7 @@ func (s Stats) named() (counters, fates map[string]uint64) {
 	}, fates
 }
 
-// Presence is how a synchronizer answers the question who is there.
+// Presence is a synchronizer's answer to the question which members are present.
 type Presence struct {
 	Synchronizer string `json:"synchronizer"` // its name
 	Group        string `json:"group"`        // whose members it has
@@ -148,7 +148,7 @@ type Presence struct {
 	Lost uint64 `json:"lost,omitempty"`
 }
 
-// introduce answers who is there, beside the owner of the core.
+// introduce answers the question of presence, beside the owner of the core.
 func (s *Synchronizer) introduce(m bus.Message) {
 	s.mu.Lock()
 	lost := s.stats.Busy
@@ -194,7 +194,7 @@ func (s *Synchronizer) answerOne(ctx context.Context, m bus.Message) (any, error
 	defer cancel()
 	verb, person, _ := s.subjects.ParseAsk(s.name, m.Subject)
 	if verb.Changes() && person == "" {
-		return nil, fmt.Errorf("synchronizer %q: %s: the subject does not name who asks, as that of a command of a release before: use pegasus %s of this release", s.name, verb, verb)
+		return nil, fmt.Errorf("synchronizer %q: %s: the subject does not name the caller, as with a command of an older release: use pegasus %s of this release", s.name, verb, verb)
 	}
 	if person == wire.Nobody {
 		person = ""
@@ -229,8 +229,8 @@ func (s *Synchronizer) reply(m bus.Message, answer any) {
 	s.replied(m, err)
 }
 
-// replied takes note of an answer that could not be sent. One that was asked for on a subject that is
-// no inbox is counted: whoever asks may be after the permissions of the synchronizer.
+// replied notes an answer that could not be sent. An answer to a subject that is no inbox is
+// counted: the client may try to use the permissions of the synchronizer.
 func (s *Synchronizer) replied(m bus.Message, err error) {
 	switch {
 	case errors.Is(err, bus.ErrReply):

@@ -88,7 +88,7 @@ func TestTellsWhereItStandsAndWhy(t *testing.T) {
 	}
 	var no struct{ Error string }
 	ask(t, conn, subjects.Ask("gsync", wire.VerbWhy), "all-idel", &no)
-	want := `no such predicate: synchronizer "gsync" has no predicate "all-idel": did you mean "all-idle"? it has all-idle`
+	want := `no such predicate: synchronizer "gsync" has no predicate "all-idel": did you mean "all-idle"? known predicates: all-idle`
 	if _, err := s.Why(t.Context(), "all-idel"); no.Error != want || !errors.Is(err, synchronizer.ErrNoPredicate) || err.Error() != want {
 		t.Errorf("got %q and %v", no.Error, err)
 	}

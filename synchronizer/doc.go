@@ -9,16 +9,14 @@
 //	...
 //	defer s.Close()
 //
-// # What it promises
+// # Promises
 //
-//   - A predicate that fired was certainly true: the states of its witness held
-//     together at one instant, in every reality that the members' stamps admit,
-//     whatever was lost, doubled, delayed or reordered on the way. Only one that
-//     asks for the modality possibly may have been, and Modality of the
-//     [monitor.Verdict] says so.
-//   - A signal takes effect at most once, and only in the region entry it was
-//     decided on. It is repeated until its fate is known; each fate is told to
-//     the observer and counted.
+//   - A predicate that fired was certainly true: the states of its witness held together at one
+//     instant, in every reality that the members' stamps admit, whatever was lost, doubled,
+//     delayed or reordered on the way. The exception is a predicate with the modality possibly:
+//     its condition may have been true, and Modality of the [monitor.Verdict] says so.
+//   - A signal takes effect at most once, and only in the region entry it was decided on. It is
+//     repeated until its fate is known; the observer receives each fate, and it is counted.
 //   - A member that falls silent is named. By default the next epoch is without
 //     it after a while (silence in the configuration).
 //
@@ -26,34 +24,34 @@
 // found, and it takes members at their word: it guards against crashes and lost
 // messages, not against lies.
 //
-// # What it tells
+// # Events
 //
-// Options.Observe is given the events of package monitor: a [monitor.Verdict] where a
-// predicate fires, a [monitor.Epoch], the [monitor.Fate] of a signal and others. Line of
-// an event has its text for people and its JSON.
+// Options.Observe receives the events of package monitor: a [monitor.Verdict] where a predicate
+// fires, a [monitor.Epoch], the [monitor.Fate] of a signal and others. Line of an event gives
+// its text and its JSON.
 //
 // [Start] fails with [ErrNotConnected], [ErrNameTaken], [ErrGroupTaken] or an [*OptionsError].
 //
 // # Journals and reloads
 //
-// Options.Journal records all inputs, one JSON object a line; [Replay] steps a
-// synchronizer through them once more, to the same outputs byte for byte, or to the
-// verdicts of a changed configuration. [Synchronizer.Reload] goes over to a changed
-// configuration while the synchronizer runs.
+// Options.Journal records all inputs, one JSON object a line; [Replay] steps a synchronizer
+// through them once more, to the same outputs byte for byte, or to the verdicts of a changed
+// configuration. [Synchronizer.Reload] applies a changed configuration while the synchronizer
+// runs.
 //
-// # Asking it
+// # Questions
 //
-// [Synchronizer.Status] tells where it stands and [Synchronizer.Why] why a predicate
-// fired last, what it comes to now and what it lacks. It answers the same questions
-// over NATS, to `pegasus status`, `pegasus why` and `pegasus watch`: whoever may connect
-// to the server may ask, and be told the members' states. What happens is published
-// only while somebody watches.
+// [Synchronizer.Status] returns its present state. [Synchronizer.Why] returns why a predicate
+// fired last, its present value, and the missing inputs. It answers the same questions over NATS,
+// to `pegasus status`, `pegasus why` and `pegasus watch`: every client that may connect to the
+// server may ask, and learns the members' states. Events are published only while a client
+// watches.
 //
-// # Being watched
+// # Metrics and traces
 //
-// Options.MeterProvider and Options.TracerProvider take metrics and a span for each
-// decision; [Synchronizer.Readiness] is for probes. Names, units and what they mean
-// are in docs/operations.md; they are stable.
+// Options.MeterProvider and Options.TracerProvider take metrics and a span for each decision;
+// [Synchronizer.Readiness] is for probes. Names, units and meanings are in docs/operations.md;
+// they are stable.
 //
 // # Concurrency
 //

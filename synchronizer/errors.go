@@ -28,9 +28,9 @@ var (
 	ErrFellBehind = errors.New("the process fell behind")
 	// ErrStandby is returned by the methods of a synchronizer while another process leads. The error
 	// names that process: ask it.
-	ErrStandby = errors.New("this process is a standby")
-	// ErrEnded is what the methods of a synchronizer fail with that was closed or has
-	// ended by itself; [Synchronizer.Err] says why. Start another one.
+	ErrStandby = errors.New("the process is a standby")
+	// ErrEnded is the error of the methods of a synchronizer that was closed or has ended
+	// without Close; [Synchronizer.Err] says why. Start another one.
 	ErrEnded = errors.New("the synchronizer has ended")
 	// ErrBusy is what [Synchronizer.Status] and [Synchronizer.Why] fail with if too many
 	// questions wait for an answer. Ask again.

@@ -57,9 +57,9 @@ func TestOptionsError(t *testing.T) {
 		Tenant: "a.b", Journal: &bytes.Buffer{}, Resume: (*os.File)(nil), JournalLimit: 1, Drift: -1,
 		Predicates: []synchronizer.Predicate{{Name: "p"}},
 	})
-	const want = `synchronizer "test.yaml": Options.Predicates: predicates.p: it has no Judge: give a function, or write the predicate in the configuration
+	const want = `synchronizer "test.yaml": Options.Predicates: predicates.p: the predicate has no Judge: give a function, or write the predicate in the configuration
 synchronizer: tenant "a.b": use letters, digits, - and _, at most 64
-synchronizer: a program that goes on carries on the journal of Options.Resume: leave Options.Journal nil
+synchronizer: a resumed program extends the journal of Options.Resume: leave Options.Journal nil
 synchronizer: a journal of at most 1 bytes is too short: use at least 4194304
 synchronizer: Options.Drift is -1: it is in parts per million, from 0 to 100000`
 	if faults, ok := errors.AsType[*synchronizer.OptionsError](err); !ok || len(faults.Faults) != 5 || err.Error() != want {

@@ -12,7 +12,7 @@ import (
 	"github.com/gopegasus/pegasus/monitor"
 )
 
-// The bounds of what watchers are told.
+// The bounds of the events sent to watchers.
 const (
 	leaseTime   = 5 * time.Second       // after a watcher has asked last
 	maxEvents   = 1024                  // that wait to be told; more are counted
@@ -23,8 +23,8 @@ const (
 	nanoSeconds = int64(time.Second)
 )
 
-// eventFeed takes events from the owner of the core while somebody watches; a
-// goroutine beside it publishes them.
+// eventFeed takes events from the owner of the core while a client watches; a goroutine beside
+// it publishes them.
 type eventFeed struct {
 	until   atomic.Int64 // of the lease, on the host's clock
 	waiting chan timedEvent
@@ -32,7 +32,7 @@ type eventFeed struct {
 	missed  atomic.Uint64 // of these, not yet told to the watchers
 }
 
-// timedEvent is an event and the wall clock when it was told.
+// timedEvent is an event and the wall clock when it was sent.
 type timedEvent struct {
 	wall  int64
 	event monitor.Event
@@ -121,7 +121,7 @@ func (s *Synchronizer) line(l monitor.Line, wall int64) []byte {
 	return append(line, '\n')
 }
 
-// linesOf are what is told of an event: without what one message may have no room for.
+// linesOf are the lines of an event, without the parts that may not fit a message.
 func linesOf(e monitor.Event) (all []monitor.Line) {
 	l := e.Line()
 	switch b := l.Body.(type) {

@@ -26,8 +26,8 @@ const (
 // streamAll is where the stream goes to all that stand by.
 const streamAll = "all"
 
-// streamLimits bound what waits for a standby that is too slow: what is more is lost, and
-// it attaches again.
+// streamLimits bound the messages that wait for a slow standby: the stream drops further
+// messages, and the standby attaches again.
 var streamLimits = bus.Limits{Messages: 16_384, Bytes: 32 << 20}
 
 func nonceToken(nonce uint64) string { return strconv.FormatUint(nonce, 16) }
@@ -36,7 +36,7 @@ func nonceToken(nonce uint64) string { return strconv.FormatUint(nonce, 16) }
 type follows struct {
 	Attach uint64 `json:"attach"`           // how often it has asked to be told all
 	Config string `json:"config"`           // the hash of its configuration
-	Warm   bool   `json:"warm,omitempty"`   // it goes on with what the leader knows
+	Warm   bool   `json:"warm,omitempty"`   // it continues with the leader's state
 	Behind uint64 `json:"behind,omitempty"` // messages of the leader's inputs
 	Why    string `json:"why,omitempty"`    // it is not warm
 }
@@ -54,14 +54,14 @@ func (f *follows) String() string {
 	return fmt.Sprintf("warm, %d messages behind", f.Behind)
 }
 
-// follower steps a core on the inputs of whoever leads, with nothing of what comes out
-// sent. The handler of the stream does so; standBy takes the core.
+// follower steps a core on the inputs of the leading process, and sends none of the outputs.
+// The handler of the stream does so; standBy takes the core.
 type follower struct {
 	*Synchronizer
 
 	mu   sync.Mutex
 	over bool // the core is taken
-	// options are those of a core that was told nothing.
+	// options are the options of a core without any input.
 	options synccore.Options
 	core    *synccore.Core
 	level   *plan.Level
@@ -99,7 +99,7 @@ type follower struct {
 // newFollower makes the core of a process that stands by, and its journal.
 func (s *Synchronizer) newFollower() *follower {
 	options := synccore.Options{Reference: s.clock.Domain(), OnDemand: true, Timeline: s.opt.Timeline, Relative: s.relative, Follows: true}
-	f := &follower{Synchronizer: s, options: options, level: s.level, config: configKey(s.level), pause: attachFirst, broken: "it has not been told yet what the leader knows"}
+	f := &follower{Synchronizer: s, options: options, level: s.level, config: configKey(s.level), pause: attachFirst, broken: "the leader's state has not arrived yet"}
 	f.begin()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -209,11 +209,11 @@ func (f *follower) step(line []byte) error {
 		f.timeline = in.Timeline
 	}
 	if term > 0 && !f.believed(term, "the leader's inputs", clocksApart) {
-		return fmt.Errorf("it is of term %d, which no synchronizer can have come to", term)
+		return fmt.Errorf("the message has term %d, which no synchronizer can have reached", term)
 	}
 	f.noteTerm(term)
-	if rec.Input.Kind == synccore.InTerm { // A core that is stepped on it goes on by itself.
-		return errors.New("the leader goes on in a later term, and is to tell all again")
+	if rec.Input.Kind == synccore.InTerm { // A core that is stepped on it continues without help.
+		return errors.New("the leader continues in a later term, and has to send its state again")
 	}
 	f.now = rec.Now
 	f.stepOn(rec.Now, &rec.Input)
@@ -240,8 +240,8 @@ func (f *follower) stepOn(now clocksync.Instant, in *synccore.Input) {
 	f.journal.end(&f.out)
 }
 
-// takePart takes what it is retold, and attaches when that is whole. Until then the core
-// stays as it was: it can go on from there as well.
+// takePart takes a part of the leader's state, and attaches when all parts have come. Until
+// then the core stays as it was: it can continue from there as well.
 func (f *follower) takePart(h *streamHead, text []byte) {
 	if h.index == 1 {
 		f.retold, f.parts = f.retold[:0], 0
@@ -258,7 +258,7 @@ func (f *follower) takePart(h *streamHead, text []byte) {
 	f.lines = journal.Follow(f.level) // The clock may be another one.
 	f.warm, f.agreed, f.broken, f.unfit = false, false, "", ""
 	if _, err := f.stepAll(retold); err != nil {
-		f.breaks("what the leader knows cannot be read: " + err.Error())
+		f.breaks("the leader's state cannot be read: " + err.Error())
 		return
 	}
 	ready, same := f.core.Follows()
@@ -276,7 +276,7 @@ func (f *follower) takePart(h *streamHead, text []byte) {
 
 // breaks has the core stay as it is until it attaches again.
 func (f *follower) breaks(why string) {
-	f.opt.Logger.Info("this process does not follow the leader, and will ask again what that knows", "cause", why)
+	f.opt.Logger.Info("the standby does not follow the leader, and will request its state again", "cause", why)
 	now := f.opt.now()
 	if f.warm && now.Sub(f.began) > attachLast {
 		f.pause = attachFirst
@@ -330,7 +330,7 @@ func (f *follower) beat(now clocksync.Instant) *follows {
 	return is
 }
 
-// cut counts the occasions on which messages may have been lost without another one that
+// cut counts the occasions on which messages may have been lost without a later message that
 // shows it.
 func (f *follower) cut() uint64 { return f.cutOff.Load() + f.bus.Dropped() }
 
@@ -339,12 +339,12 @@ func (f *follower) hold() plan.Hold {
 	if f.broken == "" && f.cuts == f.cut() {
 		return plan.HoldKnown
 	}
-	f.opt.Logger.Warn("what the program has come to last may be unknown here: nothing is started before the time of silence is over", "cause", cmp.Or(f.broken, "this process was cut off from the server"))
+	f.opt.Logger.Warn("the program's last results may be unknown here: nothing is started before the time of silence is over", "cause", cmp.Or(f.broken, "the process was cut off from the server"))
 	return plan.HoldSilence
 }
 
-// succeed ends the following, and takes the core: how it goes on is in the inputs that it is
-// to be stepped on first.
+// succeed ends the following, and takes the core. The returned inputs are its first: they say
+// how it continues.
 func (f *follower) succeed(term uint64) (first []synccore.Input, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -360,31 +360,31 @@ func (f *follower) succeed(term uint64) (first []synccore.Input, err error) {
 		restart.Program = newProgram() // If there is one, and nobody led before.
 		log.Warn("no other process leads; this one does now: memory, hold times, cooldowns and prev begin again", "term", term, "cause", f.broken)
 		if f.unfit != "" {
-			log.Warn("this process leads with another configuration, to which members of the one before cannot go over: start it again with that one, or the members again for this one",
+			log.Warn("the process leads with another configuration, to which the present members cannot change: restart it with the former configuration, or restart the members for the new one",
 				"configuration", shortHash(f.level), "before", f.unfit)
 		}
 		return []synccore.Input{{Kind: synccore.InRestart, Restart: restart}}, nil
 	case f.level.Program != nil:
-		restart.Runs, restart.Hold, cause = runsOf(term), f.hold(), "a program runs, which goes on"
+		restart.Runs, restart.Hold, cause = runsOf(term), f.hold(), "a program runs, which continues"
 	case f.reference == f.clock.Domain() && f.agreed && f.core.Decisions() == f.sure:
-		log.Warn("the process that led is gone; this one leads now and goes on where that was", "term", term)
+		log.Warn("the former leader is gone; this process leads now and continues where the leader stopped", "term", term)
 		f.tellRules(func(r *plan.Rule) string { return f.core.Goes(r) })
 		f.Synchronizer.timeline = f.timeline
 		return []synccore.Input{{Kind: synccore.InTerm, Term: term}}, nil
 	case f.reference != f.clock.Domain():
 		cause = "the leader had another clock"
 	}
-	log.Warn("the process that led is gone; this one leads now: memory and cooldowns go on; hold times, edges and prev begin again", "term", term, "cause", cause)
+	log.Warn("the former leader is gone; this process leads now: memory and cooldowns continue; hold times, edges and prev begin again", "term", term, "cause", cause)
 	return []synccore.Input{{Kind: synccore.InRestart, Restart: restart}, {Kind: synccore.InKept, Kept: f.core.KeptUpTo(f.sure)}}, nil
 }
 
-// tellRules tells rule by rule what goes on and what begins again.
+// tellRules logs for each rule whether it continues or begins again.
 func (f *follower) tellRules(again func(*plan.Rule) string) {
 	for _, r := range f.level.Rules {
 		if why := again(r); why != "" {
 			f.opt.Logger.Warn("a predicate begins again", "predicate", r.Name, "cause", why)
 		} else {
-			f.opt.Logger.Info("a predicate goes on", "predicate", r.Name)
+			f.opt.Logger.Info("a predicate continues", "predicate", r.Name)
 		}
 	}
 	if f.level.Balance != nil {

@@ -295,7 +295,7 @@ func TestStandbyOnAnotherClock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v, _ := status.Memory[0].Value.(int64); v != 2 || next.fired("cool") != 0 || !log.has("memory and cooldowns go on; hold times, edges and prev begin again") {
+	if v, _ := status.Memory[0].Value.(int64); v != 2 || next.fired("cool") != 0 || !log.has("memory and cooldowns continue; hold times, edges and prev begin again") {
 		t.Errorf("memory %v, cool has fired %d times; %s", status.Memory, next.fired("cool"), log.string())
 	}
 	if len(w.applied) > 0 {
@@ -365,7 +365,7 @@ func TestStandbyLosesTheStream(t *testing.T) {
 				return k
 			}()})
 		},
-		"an input cannot be read: line 0: it is no line of a journal: invalid character 'x' looking for beginning of value": func() {
+		"an input cannot be read: line 0: the text is no line of a journal: invalid character 'x' looking for beginning of value": func() {
 			first.calls <- func(l *loop) { l.stream.lines = append(l.stream.lines, "x\n"...) }
 		},
 	} {
@@ -486,7 +486,7 @@ program: {name: p, blocks: {b: {output: int}}, body: {seq: [{name: one, do: b}, 
 	leads(t, "the second one", second)
 	third, _, _ := begin(Options{Standby: true})
 	w.isWarm(second, 1)
-	if log.has("what the program has come to last may be unknown here") {
+	if log.has("the program's last results may be unknown here") {
 		t.Error("the stream had no gap, and it waits for the silence to be over")
 	}
 	close(may)
@@ -500,7 +500,7 @@ program: {name: p, blocks: {b: {output: int}}, body: {seq: [{name: one, do: b}, 
 		t.Fatal(err)
 	}
 	<-third.Done()
-	const want = "nobody leads any more, and this process was not told what the program has come to: go on from the journal of the one that led"
+	const want = "no process leads any more, and this process never received the program's progress: resume the journal of the former leader"
 	if err := third.Err(); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("one that was told nothing: %v", err)
 	}
@@ -590,7 +590,7 @@ func TestLoneRestart(t *testing.T) {
 	third, last, log := w.run(warmConfig, Options{Resume: open(), State: state, SeparateClock: true})
 	testwait.Until(t, "the edge to fire again", func() bool { return last.fired("edge") == 1 })
 	memory(third, 2)
-	if last.fired("cool") > 0 || !log.has("memory and cooldowns of the journal go on") {
+	if last.fired("cool") > 0 || !log.has("memory and cooldowns of the journal continue") {
 		t.Error(log.string())
 	}
 	end(third)
@@ -674,7 +674,7 @@ func TestStandbyWithAnotherConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	leads(t, "the third", third)
-	if !log.has("this process leads with another configuration") || !log.has("configuration="+hash(unfit)+" before="+hash(warmConfig)) {
+	if !log.has("the process leads with another configuration") || !log.has("configuration="+hash(unfit)+" before="+hash(warmConfig)) {
 		t.Error(log.string())
 	}
 }

@@ -100,7 +100,7 @@ func TestMemberLiesAboutTheTerm(t *testing.T) {
 		t.Fatal(err)
 	}
 	leads(t, "the one that stood by", second)
-	if got := second.term.Load(); got != most+2 || !next.has("this one leads now and goes on where that was") {
+	if got := second.term.Load(); got != most+2 || !next.has("this process leads now and continues where the leader stopped") {
 		t.Errorf("term %d after %d: %s", got, most+1, next.string())
 	}
 }
@@ -179,13 +179,13 @@ func TestForgedStream(t *testing.T) {
 		line, why string
 		spoil     func()
 	}{
-		{`{"end":0}`, "it is the end of a file, and these lines come one by one", func() {}},
+		{`{"end":0}`, "the line is the end of a file, and these lines come one by one", func() {}},
 		{`{"now":1,"tick":true}`, `the core fails on "{\"now\":1,\"tick\":true}\n" with "runtime error: invalid memory address`, func() { f.core = nil }},
 		{retold(func(in *synccore.Input) {
 			if in.Restart != nil {
 				in.Restart.Term = farTerm
 			}
-		}), fmt.Sprintf("it is of term %d, which no synchronizer can have come to", uint64(farTerm)), func() {}},
+		}), fmt.Sprintf("the message has term %d, which no synchronizer can have reached", uint64(farTerm)), func() {}},
 		{retold(func(in *synccore.Input) {
 			if k := in.Kept; k != nil {
 				k.Members = append(k.Members, k.Members[0])

@@ -31,23 +31,24 @@ func (it *item) cost() int {
 	return itemCost + len(it.frame)
 }
 
-// The bounds of what waits. In all it is inboxBytes, so at most inboxBytes/itemCost messages.
+// The bounds of waiting messages. In all they hold inboxBytes, so at most inboxBytes/itemCost
+// messages.
 const (
 	inboxBytes = 64 << 20
 	itemCost   = 256
-	// inboxAge is how long a message from a heavy sender may wait. Where messages have waited for
-	// longer during inboxGrace, which a core that was only held up for a moment needs less than, all
-	// of those are shed that have waited for inboxRest, but for the newest of each: so the core is soon up
-	// to date, and knows what all had told in the time between, where what each had told by itself would
-	// never be known of all.
+	// inboxAge is how long a message from a heavy sender may wait. If messages have waited
+	// longer during inboxGrace, the inbox drops all messages of heavy senders that have waited
+	// for inboxRest, except the newest of each. A core that was held up only for a moment needs
+	// less than inboxGrace. So the core soon catches up, and knows a common state of all
+	// senders in between. Dropping at different times for each sender would never give it one.
 	inboxAge   = time.Second
 	inboxGrace = inboxAge / 2
 	inboxRest  = inboxAge / 4
-	// turnBytes is what one sender may have taken before it is the next one's turn, and takeBytes
-	// what is taken at once: between two times questions are answered and timers looked at.
+	// turnBytes is how much is taken of a sender before the next one's turn, and takeBytes how
+	// much is taken at once. After that the loop answers questions and looks at timers.
 	turnBytes = 8 << 10
 	takeBytes = 64 << 10
-	// idleSenders is how many senders are remembered of whom nothing waits.
+	// idleSenders is how many senders without waiting messages are remembered.
 	idleSenders = 4096
 	// nodesKept is for how many messages there is room while none waits.
 	nodesKept = 16_384
@@ -56,13 +57,13 @@ const (
 	otherNames = "(others)" // no sender can have that name
 )
 
-// sender is who has sent a message, and on which kind of subject: order is kept within that.
+// sender is the sender of a message and its kind of subject: order is kept within that.
 type sender struct {
 	ack, body     bool
 	group, member string
 }
 
-// waiting is what waits of one sender, in order.
+// waiting are the waiting messages of a single sender, in order.
 type waiting struct {
 	sender
 
@@ -71,7 +72,7 @@ type waiting struct {
 	cost        int
 	shed        uint64 // messages so far
 	credit      int    // what it may have taken before the next one's turn; below 0: it has had more
-	place       int    // among those of whom something waits
+	place       int    // among the senders with waiting messages
 	listed      bool
 	fresh       bool     // it is in the list of those that have begun to send
 	next        *waiting // in its list
@@ -123,12 +124,12 @@ type shed [shedReasons]uint64
 
 func (s shed) total() uint64 { return s[shedFull] + s[shedOld] }
 
-// inbox is the one way to a core: bounded, many writers, one reader. No writer waits, or
-// one who floods would hold up all others. Senders take turns, and who has just begun to send
-// is first, so nobody waits for more than a turn of the others. When it is full, and where the
-// core falls behind, frames are shed before anybody has decoded them, the oldest of those that have
-// more than their share: the next one shows what lacks. The newest is not among them, unless the
-// inbox is full of messages that are the only ones of their senders: then it is what comes.
+// inbox is the only way to a core: bounded, many writers, one reader. No writer waits, so a
+// flooding sender does not hold up the others. Senders take turns, and a sender that has just
+// begun is first, so each waits for at most a turn of the others. When the inbox is full, and
+// where the core falls behind, it drops frames undecoded: the oldest of the senders that have
+// more than their share. The next frame shows the gap. The newest frame is kept, unless
+// the inbox is full of messages that are the only ones of their senders: then it is dropped.
 type inbox struct {
 	mu      sync.Mutex
 	limit   int
@@ -138,17 +139,17 @@ type inbox struct {
 	nodes   []node
 	free    int32 // list of nodes that are not used; below 0: none
 	senders map[sender]*waiting
-	active  []*waiting // of whom something waits
+	active  []*waiting // senders with waiting messages
 	heavy   *waiting   // that has lost something last
 	walked  int        // where the search for one was
 	fresh   line       // those that have begun to send
-	turns   line       // all others of whom something waits, or did a turn ago
+	turns   line       // all others with waiting messages, now or a turn ago
 	taken   clocksync.Instant
 	since   clocksync.Instant // before that the owner of the core stood still
 	late    clocksync.Instant // since then messages have waited for too long; MaxInstant: they have not
 
-	// Round trips: marks[i] is that of number first+i. What comes now is before the one of the
-	// number that follows.
+	// Round trips: marks[i] is the mark of number first+i. A message that comes now is before
+	// the mark of the number that follows.
 	marks   []mark
 	marked  uint64
 	newer   int               // messages that wait and came after all marks
@@ -415,8 +416,8 @@ func (b *inbox) toTurns(w *waiting) {
 	b.turns.add(w)
 }
 
-// rest takes a sender off its list of whom nothing waits. One that has just begun to send
-// waits for the others' turn first, or it would be first again with its next message.
+// rest takes a sender without waiting messages off its list. A sender that has just begun waits
+// for the others' turn first, or it would be first again with its next message.
 func (b *inbox) rest(w *waiting) {
 	if w.fresh && b.turns.first != nil {
 		b.toTurns(w)
@@ -473,7 +474,7 @@ func (b *inbox) shed() shed {
 	return b.sheds
 }
 
-// maxShedTold is how many senders are told of.
+// maxShedTold is how many senders a report of dropped frames names.
 const maxShedTold = 32
 
 // shedBy is that by sender, of those that have lost most.
@@ -490,7 +491,7 @@ func (b *inbox) shedBy() []monitor.ShedStatus {
 	return list[:min(len(list), maxShedTold)]
 }
 
-// close drops what is brought from now on.
+// close drops all later messages.
 func (b *inbox) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

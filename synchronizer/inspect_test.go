@@ -83,7 +83,7 @@ func TestInspect(t *testing.T) {
 			t.Errorf("between, %v and asked for %v: %+v", i.At(), between, e)
 		}
 	})
-	if middle.Complete || middle.Inputs >= end.Inputs || !end.Complete || !strings.HasPrefix(middle.Why, "it was replayed until 20") {
+	if middle.Complete || middle.Inputs >= end.Inputs || !end.Complete || !strings.HasPrefix(middle.Why, "the journal was replayed until 20") {
 		t.Errorf("%+v, and to the end %+v", middle, end)
 	}
 	if before := inspect(time.Unix(1, 0), func(i *synchronizer.Inspection) {

@@ -25,11 +25,10 @@ import (
 // JournalSuffix ends the names of the files that [CreateJournal] makes.
 const JournalSuffix = ".journal.jsonl"
 
-// CreateJournal makes a file for [Options].Journal, in a directory that it makes
-// if need be: DIR/START-NAME.journal.jsonl, START being an instant of UTC, so that
-// names sort by time and those of one run begin alike. It never writes to a file
-// that is there. Files and directory are for this user only: a journal holds the
-// states that the members told.
+// CreateJournal makes a file for [Options].Journal, in a directory that it makes if need be:
+// DIR/START-NAME.journal.jsonl. START is an instant of UTC, so names sort by time and the names
+// of a run begin alike. It never writes to an existing file. Files and directory are for this
+// user only: a journal holds the states that the members reported.
 func CreateJournal(dir, synchronizer string, start time.Time) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("journal: %w: give another directory", err)
@@ -76,7 +75,7 @@ type recorder struct {
 	open   bool   // it waits for its end
 	digest journal.Digest
 	level  *plan.Level // of the last input
-	silent bool        // a replay cannot make the outputs again, so nothing is told of them: they depend on redacted values
+	silent bool        // a replay cannot make the outputs again, so it has no digest: they depend on redacted values
 
 	writing sync.Mutex // before mu; held while w is written to
 	chunk   []byte     // guarded by writing
@@ -142,8 +141,8 @@ func release() string {
 	return ""
 }
 
-// begin notes an input before the core is stepped with it, so that one that makes
-// it panic is in the journal.
+// begin notes an input before the core is stepped with it, so that an input that makes the core
+// panic is in the journal.
 func (j *recorder) begin(level *plan.Level, now clocksync.Instant, in *synccore.Input) {
 	if j == nil {
 		return
@@ -244,7 +243,7 @@ func (j *recorder) give(why error) (first bool) {
 	}
 	j.mu.Unlock()
 	if first {
-		j.log.Error("the journal has ended; the run goes on without it", "cause", why)
+		j.log.Error("the journal has ended; the run continues without it", "cause", why)
 	}
 	return first
 }
@@ -280,14 +279,14 @@ func missing(f namedFile) error {
 	}
 	switch named, err := os.Stat(f.Name()); {
 	case errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
-		return fmt.Errorf("%s was removed or moved while the run goes on: restart the run to record it again", f.Name())
+		return fmt.Errorf("%s was removed or moved during the run: restart the run to record it again", f.Name())
 	case err == nil && !os.SameFile(is, named):
 		return fmt.Errorf("%s is another file now: restart the run to record it again", f.Name())
 	}
 	return nil
 }
 
-// look ends a journal whose file was removed: what is written on is nowhere to be found after the run.
+// look ends a journal whose file was removed: later lines would be lost after the run.
 func (j *recorder) look() {
 	if j.file == nil || j.recorded().Err != nil {
 		return
@@ -338,8 +337,8 @@ func (j *recorder) wrote(text []byte) {
 	j.ends = slices.Delete(j.ends, 0, keep)
 }
 
-// fails ends a journal that cannot be written on with a line that says so, or has it noted
-// elsewhere: else it would be that of a process that was killed, and be resumed.
+// fails ends a journal that cannot be written any more with a line that says so, or has the end
+// noted elsewhere. Else it would look like the journal of a killed process, and be resumed.
 func (j *recorder) fails(why error) {
 	j.give(why)
 	w := j.w
@@ -360,7 +359,7 @@ func (j *recorder) shorten(w io.Writer, why error) error {
 		Truncate(size int64) error
 	})
 	if !ok {
-		return errors.New("what it is written to cannot be shortened")
+		return errors.New("the destination of the journal cannot be shortened")
 	}
 	if is, err := f.Seek(0, io.SeekEnd); err != nil || is != j.size {
 		return fmt.Errorf("%d bytes were written to it, and it has %d: %w", j.size, is, cmp.Or(err, io.ErrShortWrite))
@@ -390,9 +389,8 @@ func (j *recorder) shorten(w io.Writer, why error) error {
 	return f.Truncate(0) // Not even the first line was written: nothing can be resumed.
 }
 
-// ahead writes what waits before anything is done that rests on it: what a program
-// has been told must not be forgotten when it goes on. Before a block is started it is on
-// the disk.
+// ahead writes the waiting lines before any action that rests on them: a program's inputs must
+// not be forgotten when it continues. Before a block is started they are on the disk.
 func (j *recorder) ahead(in *synccore.Input, out *synccore.Output) {
 	if j == nil {
 		return

@@ -222,12 +222,12 @@ func TestJournalThatIsRemoved(t *testing.T) {
 		take func(path string) error
 		want string
 	}{
-		"file":      {os.Remove, "was removed or moved while the run goes on: restart the run to record it again"},
-		"directory": {func(path string) error { return os.RemoveAll(filepath.Dir(path)) }, "was removed or moved while the run goes on: restart the run to record it again"},
+		"file":      {os.Remove, "was removed or moved during the run: restart the run to record it again"},
+		"directory": {func(path string) error { return os.RemoveAll(filepath.Dir(path)) }, "was removed or moved during the run: restart the run to record it again"},
 		"a file in place of the directory": {func(path string) error {
 			dir := filepath.Dir(path)
 			return errors.Join(os.Rename(dir, dir+".old"), os.WriteFile(dir, nil, 0o600))
-		}, "was removed or moved while the run goes on: restart the run to record it again"},
+		}, "was removed or moved during the run: restart the run to record it again"},
 		"moved": {func(path string) error {
 			return errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, nil, 0o600))
 		}, "is another file now: restart the run to record it again"},
@@ -261,7 +261,7 @@ func TestJournalThatIsRemoved(t *testing.T) {
 			switch err := j.recorded().Err; {
 			case c.want == "" && err != nil:
 				t.Error(err)
-			case c.want != "" && (err.Error() != path+" "+c.want || !strings.Contains(log.String(), "the journal has ended; the run goes on without it")):
+			case c.want != "" && (err.Error() != path+" "+c.want || !strings.Contains(log.String(), "the journal has ended; the run continues without it")):
 				t.Errorf("%v, %s", err, log.String())
 			}
 		})

@@ -278,7 +278,7 @@ func TestAJournalThatFails(t *testing.T) {
 	t.Parallel()
 	full := errors.New("no space left")
 	stats, log := runWithout(t, func([]byte) (int, error) { return 0, full })
-	if !errors.Is(stats.Err, full) || strings.Count(log, `msg="the journal has ended; the run goes on without it" cause="no space left"`) != 1 {
+	if !errors.Is(stats.Err, full) || strings.Count(log, `msg="the journal has ended; the run continues without it" cause="no space left"`) != 1 {
 		t.Errorf("%+v, log:\n%s", stats, log)
 	}
 	// A writer that never returns does not hold up the end of the run.

@@ -38,9 +38,9 @@ const (
 	roundTrip = 2 * time.Second
 )
 
-// What is told of terms is believed within these bounds, so that whoever lies leaves more of them
-// than there will be lives. The first term of all is the wall clock in ns, and each other one is 1 above
-// another: terms stay below a wall clock that is ahead.
+// Reports of terms are believed within these bounds, so that enough terms remain for all later
+// lives, whatever a process claims. The first term of all is the wall clock in ns, and each
+// other term is 1 above another: terms stay below a wall clock that is ahead.
 const (
 	// thisYear is for machines whose wall clock begins in 1970 until it is set.
 	thisYear = 1_767_225_600 * int64(time.Second) // 2026
@@ -92,7 +92,7 @@ type beat struct {
 	Stream uint64 `json:"stream,omitempty"`
 	// Steady is for how long it leads, since it was last cut off or stood still.
 	Steady  time.Duration `json:"steady,omitempty"`
-	Follows *follows      `json:"follows,omitempty"` // of one that stands by
+	Follows *follows      `json:"follows,omitempty"` // of a standby
 }
 
 func (b *beat) String() string { return fmt.Sprintf("process %d on %q", b.Process, b.Host) }
@@ -102,7 +102,7 @@ func (b *beat) above(term, nonce uint64) bool {
 	return b.Term > term || b.Term == term && b.Nonce > nonce
 }
 
-// believed reports whether a term that somebody tells can be one.
+// believed reports whether a reported term is possible.
 func (s *Synchronizer) believed(term uint64, from string, apart int64) bool {
 	bound := max(uint64(max(s.opt.wall(), thisYear)+termsAhead+apart), max(s.term.Load(), s.told.Load())+termsAbove) //nolint:gosec // After 1970.
 	if term <= bound && term < control.MaxTerm-1 {
@@ -112,7 +112,7 @@ func (s *Synchronizer) believed(term uint64, from string, apart int64) bool {
 	return false
 }
 
-// noteTerm notes a term that was told.
+// noteTerm notes a reported term.
 func (s *Synchronizer) noteTerm(term uint64) {
 	for told := s.told.Load(); term > told && !s.told.CompareAndSwap(told, term); told = s.told.Load() {
 	}
@@ -149,8 +149,8 @@ func (s *Synchronizer) lead(ctx context.Context, from *resumed) error {
 		floor = max(floor, from.journal.Term())
 	}
 	if floor == 0 {
-		// Nobody knows of an earlier life. There may have been one all the same, which
-		// members know that are away by now, those of other groups and observers.
+		// No earlier life is known. There may have been an earlier life all the same, which
+		// only absent members, members of other groups and observers know.
 		floor = uint64(max(s.opt.wall(), 0)) //nolint:gosec // It is not negative.
 	}
 	term, err := s.store.advance(floor)
@@ -273,10 +273,10 @@ func (l *loop) rival() *beat {
 func (b *beat) superseded(name, subject string, term uint64) error {
 	who, unless := b.String(), "no such process runs"
 	if host, _ := os.Hostname(); b.Host == host && b.Process == os.Getpid() {
-		who, unless = who+", which is this process", "this process has started it only once"
+		who, unless = who+", which is this process", "the process has started it only once"
 	}
 	return fmt.Errorf("synchronizer %q: %w: %s, in term %d, and this one was in term %d: run one of the two only, or the second with --standby (Options.Standby); "+
-		"if %s, somebody else has published on %s: permit only synchronizers to do so", name, ErrSuperseded, who, b.Term, term, unless, subject)
+		"if %s, another client has published on %s: permit only synchronizers to do so", name, ErrSuperseded, who, b.Term, term, unless, subject)
 }
 
 // pulse says that this process leads, and raises the term if it has to.
@@ -353,8 +353,8 @@ func (l *loop) answerBeat() {
 	}
 }
 
-// raise goes on in a term above the one that members are fenced by, in place: the core
-// keeps its state.
+// raise continues in a term above the term that members are fenced by, in place: the core keeps
+// its state.
 func (l *loop) raise(now clocksync.Instant) {
 	if l.bus.State() != bus.Connected { // Nor would the beat of another one come.
 		l.raiseAt = now.Add(raiseAfter)
@@ -371,7 +371,7 @@ func (l *loop) raise(now clocksync.Instant) {
 		l.raiseAt = now.Add(pauseLimit)
 		return
 	}
-	l.opt.Logger.Warn("members obey a later term than this one; the synchronizer goes on above it", "term", term, "before", before, "told", l.fence)
+	l.opt.Logger.Warn("members obey a later term than the synchronizer's; it continues above that term", "term", term, "before", before, "told", l.fence)
 	l.term.Store(term)
 	l.beatAt = now
 	l.input = synccore.Input{Kind: synccore.InTerm, Term: term}
@@ -412,7 +412,7 @@ func (l *loop) awake(now clocksync.Instant) (then clocksync.Instant, leads bool)
 // stood still. Beats are heard at once, and all else is taken after it in its order.
 func (l *loop) askServer(now clocksync.Instant) {
 	if !l.away {
-		l.opt.Logger.Warn("this process stood still; the server is asked what came meanwhile before anything is decided", "seconds", math.Round(now.Sub(l.turned).Seconds()))
+		l.opt.Logger.Warn("the process stood still; it reads the messages that came meanwhile before it decides anything", "seconds", math.Round(now.Sub(l.turned).Seconds()))
 	}
 	for l.ctx.Err() == nil && l.rival() == nil {
 		err := l.await(roundTrip, l.bus.CatchUp)

@@ -232,8 +232,8 @@ func TestDamagedState(t *testing.T) {
 	for text, why := range map[string]string{
 		"":                                      "unexpected end of JSON input",
 		`{"tenant":"default","group":"g","sync`: "unexpected end of JSON input",
-		strings.Repeat("x", maxStored+1):        "it has more than 40960 bytes, and so many are never written",
-		`{"tenant":"default","group":"G","synchronizer":"gsync","term":3}`:                   `it is of synchronizer "gsync" of group "G" and tenant "default"`,
+		strings.Repeat("x", maxStored+1):        "the file has more than 40960 bytes, and no synchronizer writes so many",
+		`{"tenant":"default","group":"G","synchronizer":"gsync","term":3}`:                   `the file belongs to synchronizer "gsync" of group "G" and tenant "default"`,
 		`{"tenant":"default","group":"g","synchronizer":"gsync","term":0}`:                   "term 0 is none that it could have written",
 		`{"tenant":"default","group":"g","synchronizer":"gsync","term":4611686018427387904}`: "term 4611686018427387904 is none that it could have written",
 	} {
@@ -255,7 +255,7 @@ func TestDamagedState(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := tryLed(t.Context(), nil, Options{State: dir})
-	if want := `synchronizer "gsync": state: ` + path + " is damaged: it is no regular file" + advice; err == nil || err.Error() != want {
+	if want := `synchronizer "gsync": state: ` + path + " is damaged: the path is no regular file" + advice; err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 	if err := os.Remove(path); err != nil {
@@ -441,7 +441,7 @@ func TestTermIsRaisedInPlace(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(dir, "synchronizer.default.g.gsync.json")); err != nil || !strings.Contains(string(text), strconv.FormatUint(first+101, 10)) {
 		t.Errorf("%s, %v", text, err)
 	}
-	if !log.has("members obey a later term than this one; the synchronizer goes on above it") {
+	if !log.has("members obey a later term than the synchronizer's; it continues above that term") {
 		t.Error("the raise is not logged")
 	}
 	report(3, 0)
@@ -480,7 +480,7 @@ func TestLaterTermOfAnotherLeader(t *testing.T) {
 	sendBeat(t, m.bus, beat{Beat: wire.Beat{Term: uint64(aDay) + 5}, Nonce: 1, Host: "elsewhere", Process: 7})
 	<-s.Done()
 	want := fmt.Sprintf(`synchronizer "gsync": another process leads as this synchronizer: process 7 on "elsewhere", in term %d, and this one was in term %d: run one of the two only, or the second with --standby (Options.Standby); `+
-		`if no such process runs, somebody else has published on pegasus.v1.default.g.bt.gsync: permit only synchronizers to do so`, aDay+5, aDay+1)
+		`if no such process runs, another client has published on pegasus.v1.default.g.bt.gsync: permit only synchronizers to do so`, aDay+5, aDay+1)
 	if err := s.Err(); !errors.Is(err, ErrSuperseded) || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
@@ -504,8 +504,8 @@ func TestForgedBeat(t *testing.T) {
 	sendBeat(t, b, forged)
 	<-s.Done()
 	want := fmt.Sprintf(`synchronizer "gsync": another process leads as this synchronizer: %v, which is this process, in term %d, and this one was in term %d: `+
-		`run one of the two only, or the second with --standby (Options.Standby); if this process has started it only once, `+
-		`somebody else has published on pegasus.v1.default.g.bt.gsync: permit only synchronizers to do so`, &forged, forged.Term, forged.Term-1)
+		`run one of the two only, or the second with --standby (Options.Standby); if the process has started it only once, `+
+		`another client has published on pegasus.v1.default.g.bt.gsync: permit only synchronizers to do so`, &forged, forged.Term, forged.Term-1)
 	if err := s.Err(); !errors.Is(err, ErrSuperseded) || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
@@ -700,7 +700,7 @@ func TestPausedLeader(t *testing.T) {
 	}
 	offset.Add(int64(2 * time.Second))
 	close(resume)
-	testwait.Until(t, "question to the server", func() bool { return log.has("this process stood still") })
+	testwait.Until(t, "question to the server", func() bool { return log.has("the process stood still") })
 	way.gate.Unlock()
 	<-s.Done()
 	if err := s.Err(); !errors.Is(err, ErrSuperseded) {
@@ -727,7 +727,7 @@ func TestMachineSlept(t *testing.T) {
 		t.Fatal(err)
 	}
 	wall.Add(int64(time.Minute))
-	testwait.Until(t, "question to the server", func() bool { return log.has("this process stood still") && log.has("seconds=60") })
+	testwait.Until(t, "question to the server", func() bool { return log.has("the process stood still") && log.has("seconds=60") })
 	if _, err := s.Status(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -735,7 +735,7 @@ func TestMachineSlept(t *testing.T) {
 	m := newFenced(t, server, "a", 0)
 	m.say()
 	m.obeys(s.term.Load())
-	if strings.Count(log.string(), "this process stood still") != 1 {
+	if strings.Count(log.string(), "the process stood still") != 1 {
 		t.Error(log.string())
 	}
 }
@@ -750,7 +750,7 @@ func TestLastTerm(t *testing.T) {
 		t.Errorf("term %d, %v", term, err)
 	}
 	for _, one := range []*store{st, nil} {
-		const want = "term 4611686018427387903 is the last one that members accept: give the synchronizer another name"
+		const want = "term 4611686018427387903 is the last term that members accept: give the synchronizer another name"
 		if _, err := one.advance(control.MaxTerm - 1); err == nil || err.Error() != want {
 			t.Error(err)
 		}

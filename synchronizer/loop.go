@@ -44,7 +44,7 @@ type loop struct {
 	oldest     clocksync.Instant // when that came, or it could be taken in, while it or others wait; MaxInstant: none does
 	// What had been shed of its sender when a member's reports were last taken.
 	shedOf  map[string]uint64
-	shedAt  clocksync.Instant // when the log was last told what was shed
+	shedAt  clocksync.Instant // when the log last had a line about shed messages
 	told    shed              // by then
 	spans   *telemetry.DecisionSpans
 	now     clocksync.Instant // of the step
@@ -76,7 +76,7 @@ type loop struct {
 // address is where a member of the own group is sent messages.
 type address struct{ probe, signal string }
 
-// maxAddresses bounds what is remembered, since members come and go.
+// maxAddresses bounds the remembered addresses, since members come and go.
 const maxAddresses = 16_384
 
 // maxNames bounds how many signals are counted by name, beside those that this term has sent.
@@ -143,7 +143,7 @@ func (s *Synchronizer) run(ctx context.Context) {
 			armed = clocksync.MaxInstant
 		}
 		l.turn(l.noticeSleep(), taken, reached, call)  //nolint:contextcheck // It has the context from its begin.
-		if due := min(l.wake, l.beatAt); due < armed { // One that is early does no harm, and a step seldom brings it forward.
+		if due := min(l.wake, l.beatAt); due < armed { // An early timer does no harm, and a step seldom brings it forward.
 			armed = due
 			timer.Reset(l.wait(due))
 		}
@@ -153,7 +153,7 @@ func (s *Synchronizer) run(ctx context.Context) {
 	}
 }
 
-// turn takes what has come, up to a round trip to the server, and does what is due.
+// turn takes the waiting messages, up to a round trip to the server, and does the due work.
 func (l *loop) turn(now clocksync.Instant, taken []item, reached clocksync.Instant, call func(*loop)) {
 	if _, leads := l.awake(now); leads {
 		l.behindBy(now, taken)
@@ -186,11 +186,11 @@ const (
 	// the answers, up to a whole ring for each gap, would be the next overload. Whoever is asked
 	// too late has lost them, and they count as a gap.
 	repairLag = 100 * time.Millisecond
-	// shedEvery is how often the log is told of frames that are shed.
+	// shedEvery is the time between two lines of the log about shed frames.
 	shedEvery = time.Second
 )
 
-// behindBy notes how long messages have waited, and tells what was shed.
+// behindBy notes how long messages have waited, and logs the shed messages.
 func (l *loop) behindBy(now clocksync.Instant, taken []item) {
 	if len(taken) > 0 || l.in.depth() == 0 {
 		l.lags, l.oldest = 0, clocksync.MaxInstant
@@ -208,7 +208,7 @@ func (l *loop) behindBy(now clocksync.Instant, taken []item) {
 	if sheds == l.told {
 		return
 	}
-	l.opt.Logger.Warn("the synchronizer falls behind, so messages are shed unread: what their senders told is unknown until it is told again", telemetry.ClassKey, "shed",
+	l.opt.Logger.Warn("the synchronizer falls behind, so messages are shed unread: their reports are unknown until the senders repeat them", telemetry.ClassKey, "shed",
 		"full", sheds[shedFull]-l.told[shedFull], "old", sheds[shedOld]-l.told[shedOld], "most", l.in.shedBy()[0].From, "seconds", l.lags.Round(time.Millisecond).Seconds())
 	l.shedAt, l.told = now, sheds
 }
@@ -335,9 +335,9 @@ func (l *loop) receive(it *item) {
 	}
 }
 
-// skip has the core not wait for reports before those of a batch whose sender has lost some
-// unread, nor ask for them: all that are asked for would be the next overload. It knows no state
-// of the member from the last report before them on.
+// skip has the core neither wait nor ask for the reports before a batch whose sender has lost
+// some unread: the answers would be the next overload. The core knows no state of the member
+// from the last report before the lost ones on.
 func (l *loop) skip(now clocksync.Instant, it *item) {
 	b := l.input.Batch
 	if l.shedOf[it.member] == it.shed || len(b.Reports) == 0 || b.Again {
@@ -406,7 +406,7 @@ func (l *loop) malformed(from string, err error) {
 	l.reject(unreadable(err), from, err)
 }
 
-// reject tells of what the core does not get to see.
+// reject reports an input that the core does not see.
 func (l *loop) reject(reason monitor.RejectReason, from string, err error) {
 	l.mu.Lock()
 	l.tally.rejected[reason]++

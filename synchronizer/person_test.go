@@ -68,8 +68,8 @@ func TestChangesHaveAnAuthor(t *testing.T) {
 	t.Cleanup(nc.Close)
 	for subject, want := range map[string]string{
 		"set.vic":  `"changes":["params limit: from 100 to 90"]`,
-		"set":      `synchronizer \"gsync\": set: the subject does not name who asks, as that of a command of a release before: use pegasus set of this release`,
-		"reload":   `synchronizer \"gsync\": reload: the subject does not name who asks, as that of a command of a release before: use pegasus reload of this release`,
+		"set":      `synchronizer \"gsync\": set: the subject does not name the caller, as with a command of an older release: use pegasus set of this release`,
+		"reload":   `synchronizer \"gsync\": reload: the subject does not name the caller, as with a command of an older release: use pegasus reload of this release`,
 		"reload.-": `its program reads no file again on request`,
 	} {
 		text := `{"values": {"limit": "90"}, "by": "somebody else"}`

@@ -15,18 +15,17 @@ import (
 	"github.com/gopegasus/pegasus/predicates"
 )
 
-// Predicate is a predicate on global states that is written in Go. It stands
-// beside those of the configuration and fires by the same rules; the fields mean
-// what the keys of the same names do there.
+// Predicate is a predicate on global states that is written in Go. It stands beside the
+// predicates of the configuration and fires by the same rules; its fields have the meaning of
+// the configuration keys with the same names.
 //
-// Judge is called on the synchronizer's goroutine with every global state, in
-// order, and holds everything up until it returns. It is to be a function of the
-// global state alone. Unknown needs a reason, and neither fires nor makes the
-// predicate ready to fire again. A Judge that panics has said Unknown; the panic is
-// logged once and counted in [Stats]. A journal does not have the function: who
-// replays it gives the predicates again ([ReplayOptions]).
+// Judge is called on the synchronizer's goroutine with every global state, in order, and
+// everything waits until it returns. Its result must depend on the global state alone. Unknown
+// needs a reason, and neither fires nor makes the predicate ready to fire again. A panic in
+// Judge counts as Unknown; it is logged once and counted in [Stats]. A journal does not contain
+// the function: a replay needs the predicates again ([ReplayOptions]).
 type Predicate struct {
-	Name  string                                                            // unlike those of the configuration
+	Name  string                                                            // unlike predicates of the configuration
 	Judge func(monitor.GlobalState) (truth predicates.Truth, reason string) // must not be nil
 
 	For      time.Duration     // it must certainly have held for so long; 0: not at all
@@ -53,8 +52,8 @@ type Signal struct {
 	Expires time.Duration     // 0: 30 s
 }
 
-// compiled gives the predicates the form that the machine takes, with what a panic
-// in one of them leads to.
+// compiled gives the predicates the form that the machine takes. panicked receives the panic of
+// a predicate.
 func compiled(all []Predicate, panicked func(name string, cause any)) []plan.GoPredicate {
 	out := make([]plan.GoPredicate, len(all))
 	for i := range all {

@@ -134,7 +134,7 @@ func TestGoPredicateFaults(t *testing.T) {
 predicates.a b: predicate "a b": use letters, digits, - and _, at most 64
 predicates.a b.every: every fires on each global state and has no hold time: leave out every or for
 predicates.a b.cooldown: a cooldown cannot be negative
-predicates.nothing: it has no Judge: give a function, or write the predicate in the configuration
+predicates.nothing: the predicate has no Judge: give a function, or write the predicate in the configuration
 predicates.nothing.until: a condition is true or false, this is an int: compare it with something
 predicates.nothing.set.x: memory has no variable "x": declare it below memory
 predicates.out.signal: a signal needs the region that it goes to

@@ -87,12 +87,11 @@ func TestReplayWithoutRedactedValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const ends = ", and that depends on redacted fields"
 	reasons := map[string]string{
-		"later":  "it fires after many" + ends,
-		"many":   "it reads the redacted .n, whose values are not recorded",
-		"marked": "it reads memory.seen, which many sets" + ends,
-		"until":  "it reads the redacted .n, whose values are not recorded",
+		"later":  "the predicate fires after many, which depends on redacted fields",
+		"many":   "the predicate reads the redacted .n, whose values are not recorded",
+		"marked": "the predicate reads memory.seen, set by predicate many, which depends on redacted fields",
+		"until":  "the predicate reads the redacted .n, whose values are not recorded",
 	}
 	var want []synchronizer.NotJudged
 	for _, name := range []string{"later", "many", "marked", "until"} {
@@ -149,7 +148,7 @@ func TestReplayOfGoPredicatesWithRedactedFields(t *testing.T) {
 	}}}
 	journal := recordRedacted(t, unread, synchronizer.Options{Predicates: list})
 	got, err := synchronizer.Replay(bytes.NewReader(journal), synchronizer.ReplayOptions{Predicates: list})
-	want := []synchronizer.NotJudged{{Predicate: "go", Reason: "it is a function of the program, which may read redacted fields, whose values are not recorded"}}
+	want := []synchronizer.NotJudged{{Predicate: "go", Reason: "the predicate is a function of the program, which may read redacted fields, whose values are not recorded"}}
 	if err != nil || cmp.Diff(want, got.NotJudged) != "" {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -158,7 +157,7 @@ func TestReplayOfGoPredicatesWithRedactedFields(t *testing.T) {
 // TestResumeWithoutRedactedValues: a run does not go on from a journal that lacks what its
 // predicates read, and does from one that has it.
 func TestResumeWithoutRedactedValues(t *testing.T) {
-	const refused = "the journal does not tell how the run stood: predicate later cannot be judged: it fires after many, and that depends on redacted fields: start without --resume"
+	const refused = "the journal does not tell how the run stood: predicate later cannot be judged: the predicate fires after many, which depends on redacted fields: start without --resume"
 	for config, want := range map[string]string{redacted: refused, unread: ""} {
 		path := filepath.Join(t.TempDir(), "journal")
 		if err := os.WriteFile(path, recordRedacted(t, config, synchronizer.Options{}), 0o600); err != nil {
@@ -206,7 +205,7 @@ func TestReplayOfAProgramThatReadsARedactedField(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	const want = `replay of "gsync": predicate precise, which the program reads, cannot be judged: it reads the redacted .error, whose values are not recorded: run the program without redact to replay it`
+	const want = `replay of "gsync": predicate precise, which the program reads, cannot be judged: the predicate reads the redacted .error, whose values are not recorded: run the program without redact to replay it`
 	if _, err := synchronizer.Replay(&text, synchronizer.ReplayOptions{}); err == nil || err.Error() != want {
 		t.Errorf("%v, want %q", err, want)
 	}

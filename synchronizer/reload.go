@@ -9,11 +9,10 @@ import (
 	"github.com/gopegasus/pegasus/internal/synccore"
 )
 
-// Changes lists what is different for a synchronizer in another configuration, a
-// short text each, if the synchronizer can go over to it while it runs: other
-// predicates, variables of memory, numbers of members and policies of silence. The
-// error joins every reason why it cannot: the group, the declared state and the
-// thread-level section below need a restart.
+// Changes lists the differences between this configuration and another one, a short text each,
+// if a running synchronizer can change to the other: predicates, variables of memory, numbers
+// of members and policies of silence. The error joins every reason why it cannot: the group,
+// the declared state and the thread-level section below need a restart.
 //
 // The name may be empty where there is one synchronizer to run.
 func (c *Config) Changes(to *Config, name string) ([]string, error) {
@@ -28,25 +27,24 @@ func (c *Config) Changes(to *Config, name string) ([]string, error) {
 	return from.Changes(next)
 }
 
-// Reload goes over to another configuration while the synchronizer runs, between
-// two inputs. A configuration that cannot be followed without a restart, as
-// [Config.Changes] tells, is refused whole, and the old one stays in force.
+// Reload applies another configuration while the synchronizer runs, between two inputs. A
+// configuration that needs a restart, by [Config.Changes], is refused whole, and the old
+// configuration stays active.
 //
-// Members, the epoch and signals under way stay as they are. A predicate of the
-// same name and text stays where it stands: it does not fire again on what it has
-// fired on, and a hold time goes on. One that is new or was changed begins again and
-// is judged on the global state in force at once; a threshold, or one with a modality,
-// looks at the states that were in it and have not ended, and at what is reported from
-// then on. Those of Options.Predicates stay. Memory keeps the values of variables whose
-// name and type are the same.
+// Members, the epoch and signals under way stay as they are. A predicate with the same name and
+// text keeps its state: it does not fire again for the same cause, and a hold time continues. A
+// new or changed predicate begins again and is judged on the present global state at once. A
+// threshold, or a predicate with a modality, looks at the states in that global state that have
+// not ended, and at later reports. The predicates of Options.Predicates stay. Memory keeps the
+// values of variables whose name and type are the same.
 //
-// A program that runs goes on as it began: another section program in the file is
-// refused. Its predicates may change, also those that it reads; of one that begins again
-// it knows nothing until that is judged.
+// A running program continues unchanged: another section program in the file is refused. Its
+// predicates may change, also those that it reads. The program knows nothing of a predicate
+// that begins again until that predicate is judged.
 //
-// The observer is told by a [monitor.Reload]; Reload fails with [ErrEnded] and, if signals
-// begin to go to a group whose synchronizer has the same name, [ErrNameTaken]. It returns when the configuration is in
-// force. It must not be called by the observer.
+// The observer receives a [monitor.Reload]. Reload fails with [ErrEnded] and, if signals begin
+// to go to a group whose synchronizer has the same name, [ErrNameTaken]. It returns when the
+// configuration is active. The observer must not call it.
 func (s *Synchronizer) Reload(cfg *Config) error {
 	_, err := s.changeTo(cfg, "")
 	return err
@@ -74,7 +72,8 @@ func (s *Synchronizer) changeTo(cfg *Config, person string) (changes []string, e
 // journal and one of the log.
 const maxRereads = 10
 
-// rereads are those of the second that began at since. The goroutine that answers questions owns it.
+// rereads counts the rereads in the second that began at since. The goroutine that answers
+// questions owns it.
 type rereads struct {
 	since clocksync.Instant
 	count int

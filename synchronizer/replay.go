@@ -65,7 +65,7 @@ type Replayed struct {
 	// journal has, by name. They are unknown and have no effect. If there are any, all
 	// others are judged, and outputs are not compared: FirstDifference is 0.
 	NotJudged []NotJudged
-	// Differences counts the other verdicts that Differ was told.
+	// Differences counts the other verdicts that Differ received.
 	Differences uint64
 }
 
@@ -106,9 +106,9 @@ func (s Judgment) String() string {
 	return s.Truth.String()
 }
 
-// Replay steps a fresh synchronizer through a journal, as [Options].Journal has it,
-// and compares what comes out with what came out then. It sends nothing and needs
-// no server. The error is about the journal or Changed; other outputs are no error.
+// Replay steps a fresh synchronizer through a journal, as [Options].Journal has it, and
+// compares its outputs with the recorded outputs. It sends nothing and needs no server. The
+// error is about the journal or Changed; other outputs are no error.
 func Replay(r io.Reader, opt ReplayOptions) (*Replayed, error) {
 	j, err := journal.Read(r)
 	if err != nil {
@@ -155,8 +155,8 @@ type Inspection struct{ replay *replay }
 // At is the instant, by the wall clock of the recording host.
 func (i *Inspection) At() time.Time { return i.replay.at(i.replay.last) }
 
-// Status is what [Synchronizer.Status] would have told, without what is not recorded: the tenant, standbys, and messages
-// that were shed.
+// Status is the result of [Synchronizer.Status] at that point, without what no journal has: the
+// tenant, standbys, and dropped messages.
 func (i *Inspection) Status() monitor.Status { return i.ask(synccore.Question{Status: true}).Status }
 
 // Why is what [Synchronizer.Why] would have told. It fails with [ErrNoPredicate].
@@ -258,7 +258,7 @@ func (p *replay) run() error {
 		p.restart(&rec)
 		if until := p.opt.Until; !until.IsZero() && p.at(rec.Now).After(until) {
 			p.last = max(p.last, p.since.Add(until.Sub(p.began)))
-			p.result.Why = "it was replayed until " + until.Format(time.RFC3339Nano)
+			p.result.Why = "the journal was replayed until " + until.Format(time.RFC3339Nano)
 			p.result.Inputs = p.journal.Inputs - 1
 			return nil
 		}
@@ -320,7 +320,7 @@ func (p *replay) step(rec *journal.Record) {
 	}
 	in := p.mapped(&rec.Input)
 	if rec.Input.Kind == synccore.InLevel {
-		in = synccore.Input{Kind: synccore.InTick} // The changed configuration stays in force.
+		in = synccore.Input{Kind: synccore.InTick} // The changed configuration stays active.
 	}
 	p.changed.Step(rec.Now, &in, &p.changedOut)
 	p.compare(at)
@@ -331,7 +331,8 @@ func (p *replay) at(now clocksync.Instant) time.Time {
 	return p.began.Add(now.Sub(p.since))
 }
 
-// emitState hands a state of a member to State. What is before the journal, or the life of its process, counts from there.
+// emitState hands a state of a member to State. Times before the journal, or before the life of
+// its process, count from its start.
 func (p *replay) emitState(s memberState) {
 	times := func(r monitor.Range) [2]time.Time {
 		from := max(r.From, p.since)

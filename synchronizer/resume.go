@@ -58,7 +58,7 @@ func (t *resumed) restamp(o *synccore.Options) {
 	t.reference, t.timeline = o2.Reference, o2.Timeline
 }
 
-var errAnotherProgram = errors.New("the journal is of another program or configuration, or the file was changed since: resume the text that was in force last, or start again")
+var errAnotherProgram = errors.New("the journal is of another program or configuration, or the file was changed since: resume the configuration that was active last, or start again")
 
 // resume steps a machine through the journal of an earlier life, and leaves the file so
 // that more can be written.
@@ -113,7 +113,7 @@ func (s *Synchronizer) resume(f JournalFile, level *plan.Level) (*resumed, error
 			t.level = rec.Input.Level
 		}
 		if !rec.Broken && t.digest.Sum() != rec.Out {
-			return nil, fmt.Errorf("line %d: this version of pegasus comes to other outputs than the one that wrote it, %s: use that one", j.Line(), strconv.Quote(j.Header.Pegasus))
+			return nil, fmt.Errorf("line %d: this version of pegasus gives other outputs than the version that wrote the journal, %s: use that version", j.Line(), strconv.Quote(j.Header.Pegasus))
 		}
 	}
 	if j.Stopped != "" {
@@ -135,7 +135,7 @@ func (s *Synchronizer) resume(f JournalFile, level *plan.Level) (*resumed, error
 	return t, err
 }
 
-// resumable is an error if the level cannot go on from a journal, which has no values of
+// resumable is an error if the level cannot continue from a journal, which has no values of
 // redacted fields.
 func resumable(level *plan.Level) error {
 	_, list, err := level.Recorded(level.State)
@@ -174,8 +174,8 @@ func refusedKept(in *synccore.Input, out *synccore.Output) error {
 	return nil
 }
 
-// goOn are the inputs by which the machine of a journal goes on in a term, and in the log
-// what begins again.
+// goOn are the inputs by which the machine of a journal continues in a term. It logs what
+// begins again.
 func (s *Synchronizer) goOn(t *resumed, term uint64, options *synccore.Options) []synccore.Input {
 	again := *options
 	again.Began, again.Runs, again.Hold = s.opt.wall(), runsOf(term), plan.HoldKnown
@@ -185,13 +185,13 @@ func (s *Synchronizer) goOn(t *resumed, term uint64, options *synccore.Options) 
 	case t.level.Program != nil:
 		return []synccore.Input{restart}
 	case !ready:
-		s.opt.Logger.Warn("the journal ends before what it goes on from: all begins again", "term", term)
+		s.opt.Logger.Warn("the journal ends before the point to continue from: all begins again", "term", term)
 		return []synccore.Input{restart}
 	case t.reference != s.clock.Domain():
-		s.opt.Logger.Warn("memory and cooldowns of the journal go on; hold times, edges and prev begin again", "term", term, "cause", "the machine was started again since, or the journal is of another one")
+		s.opt.Logger.Warn("memory and cooldowns of the journal continue; hold times, edges and prev begin again", "term", term, "cause", "the machine was started again since, or the journal is of another one")
 		return []synccore.Input{restart, {Kind: synccore.InKept, Kept: t.core.Kept()}}
 	}
-	s.opt.Logger.Info("goes on where the journal ends", "term", term)
+	s.opt.Logger.Info("the run continues where the journal ends", "term", term)
 	s.timeline = t.timeline
 	return []synccore.Input{{Kind: synccore.InTerm, Term: term}}
 }

@@ -183,7 +183,7 @@ func TestTakenUpAfterAReload(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	const want = "the journal is of another program or configuration, or the file was changed since: resume the text that was in force last, or start again"
+	const want = "the journal is of another program or configuration, or the file was changed since: resume the configuration that was active last, or start again"
 	if _, err := start(roundsProgram, true); err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("the text of before: %v\nwant %s", err, want)
 	}

@@ -29,7 +29,7 @@ type Setting struct {
 	By     string            `json:"by,omitempty"`     // who asks, for people; at most 200 bytes
 }
 
-// maxBy bounds what is told of who asks.
+// maxBy bounds the text that names the caller.
 const maxBy = 200
 
 // Set gives parameters other values while the synchronizer runs, between two inputs: all of
@@ -44,7 +44,7 @@ func (s *Synchronizer) Set(what Setting) ([]string, error) { return s.setBy(what
 // setBy is Set for another process. The person is proven by the subject, where the server has permissions.
 func (s *Synchronizer) setBy(what Setting, person string) ([]string, error) {
 	if len(what.By) > maxBy || !utf8.ValidString(what.By) || strings.ContainsFunc(what.By, unicode.IsControl) {
-		return nil, fmt.Errorf("synchronizer %q: set: who asks is told in at most %d bytes of plain text", s.name, maxBy)
+		return nil, fmt.Errorf("synchronizer %q: set: the caller's name must be at most %d bytes of plain text", s.name, maxBy)
 	}
 	var changes []string
 	err := s.call("set", func(l *loop) error {
@@ -55,7 +55,7 @@ func (s *Synchronizer) setBy(what Setting, person string) ([]string, error) {
 	return changes, err
 }
 
-// set has the core follow the configuration in force with other values.
+// set has the core follow the active configuration with other values.
 func (l *loop) set(what *Setting, person string) ([]string, error) {
 	source := *l.level.Source
 	source.Overrides = slices.DeleteFunc(slices.Clone(source.Overrides), func(o plan.Override) bool {
@@ -92,8 +92,8 @@ func (l *loop) set(what *Setting, person string) ([]string, error) {
 	return changes, nil
 }
 
-// carried is a level with the values that were set while it, or the one before it, ran. Those
-// of parameters that it does not declare are dropped, which is told.
+// carried is a level with the values that were set while it, or the level before it, ran. It
+// drops and logs the values of parameters that the level does not declare.
 func (s *Synchronizer) carried(level *plan.Level, live []plan.Override) (*plan.Level, error) {
 	live = slices.DeleteFunc(slices.Clone(live), func(o plan.Override) bool {
 		known := slices.ContainsFunc(level.Params, func(p config.Param) bool { return p.Field.Name == o.Param })
@@ -109,7 +109,7 @@ func (s *Synchronizer) carried(level *plan.Level, live []plan.Override) (*plan.L
 	source.Overrides = slices.Concat(source.Overrides, live)
 	next, err := configfile.Recompile(&source, level.Name)
 	if err != nil {
-		return nil, fmt.Errorf("with what \"pegasus set\" has set: %w: set it to another value, or take it back with \"pegasus set --reset\"", err)
+		return nil, fmt.Errorf("a value stored by \"pegasus set\" is refused: %w: set it to another value, or take it back with \"pegasus set --reset\"", err)
 	}
 	return next, nil
 }

@@ -97,7 +97,7 @@ func TestSet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `synchronizer "gsync": reload: with what "pegasus set" has set: params.limit does not take 60: use 90 to 1000: set it to another value, or take it back with "pegasus set --reset"`
+	want := `synchronizer "gsync": reload: a value stored by "pegasus set" is refused: params.limit does not take 60: use 90 to 1000: set it to another value, or take it back with "pegasus set --reset"`
 	if err := s.Reload(narrow); err == nil || err.Error() != want {
 		t.Errorf("%v\nwant %s", err, want)
 	}

@@ -16,23 +16,24 @@ import (
 const (
 	// beatsGone is how long a leader is not heard before another process begins.
 	beatsGone = time.Second
-	// resignAfter is how far behind what has come for it a leader may be while a warm standby
-	// would go on instead.
+	// resignAfter is how far a leader may lag behind its messages while a warm standby could
+	// take over.
 	resignAfter = 5 * time.Second
-	// maxStandbys bounds the processes that stand by which are told of.
+	// maxStandbys bounds the standbys that are reported.
 	maxStandbys = 8
-	// serverSlow is how long a server may take to answer before it may have stood still for so long
-	// that a leader would be missed: of the questions that one that stands by asks then, one at
-	// least takes longer.
+	// serverSlow is the least time of a late answer of a server: the server may then have stood
+	// still for so long that a leader would be missed. At least one question of a standby in
+	// that time takes longer.
 	serverSlow = beatsGone - 5*beatEvery/2
 	// leaderLately is for how long after it was heard a leader is known to be the last one: nobody
 	// can have begun after it, told members of a later term, and be gone.
 	leaderLately = 3 * beatsGone
-	// standbyPatience is how long one of them that is not warm keeps its place from one that finds none.
+	// standbyPatience is how long a standby that is not warm keeps its place when another
+	// standby finds none.
 	standbyPatience = 2 * beatsGone
 )
 
-// beats are those of other processes.
+// beats are the beats of other processes.
 type beats struct {
 	mu       sync.Mutex
 	leader   heardBeat // the greatest of late; its zero at means that none was heard
@@ -46,8 +47,8 @@ type heardBeat struct {
 	since clocksync.Instant // of one that stands by: it was told of, or warm last
 }
 
-// note keeps what is heard of the leader, and who stands by. It returns the one for which there is
-// no place.
+// note keeps the beats of the leader and of the standbys. It returns the standby for which
+// there is no place.
 func (h *beats) note(b *beat, now clocksync.Instant) (out *beat) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -60,8 +61,8 @@ func (h *beats) note(b *beat, now clocksync.Instant) (out *beat) {
 	return nil
 }
 
-// noteStandby keeps who stands by. The place of one that has not become warm for longest is for
-// others.
+// noteStandby keeps a standby. The standby that has failed to become warm for longest gives its
+// place to others.
 func (h *beats) noteStandby(b *beat, now clocksync.Instant) (out *beat) {
 	is := heardBeat{beat: *b, at: now, since: now}
 	h.standbys = slices.DeleteFunc(h.standbys, func(o heardBeat) bool {
@@ -199,7 +200,7 @@ func (h *beats) standsBy(name string) error {
 	return fmt.Errorf("synchronizer %q: %w: %v leads in term %d", name, ErrStandby, &h.leader.beat, h.leader.Term)
 }
 
-// before reports whether one that stands by is to begin before another one.
+// before reports whether a standby is to begin before another standby.
 func (b *beat) before(other *beat) bool {
 	if warm := b.Follows != nil && b.Follows.Warm; warm != other.Follows.Warm {
 		return warm
@@ -216,8 +217,8 @@ func (s *Synchronizer) caughtUp(ctx context.Context) bool {
 	return err == nil || errors.Is(err, bus.ErrDrainTimeout) || s.bus.State() == bus.Connected && errors.Is(err, context.DeadlineExceeded)
 }
 
-// grace is the time that a leader has to be heard after a server has answered late: one that stood
-// still hands over what it has before it has read what the leader said meanwhile.
+// grace is how long a leader must be heard after a server has answered late: a leader that
+// stood still hands over its state before it has read what the new leader said meanwhile.
 type grace struct {
 	since clocksync.Instant // when the leader was heard last before it
 	until clocksync.Instant
@@ -273,7 +274,7 @@ func (s *Synchronizer) standBy(ctx context.Context) bool {
 		}
 		if s.level.Program != nil && s.beats.known() && !s.follow.knows() {
 			s.mu.Lock()
-			s.err = fmt.Errorf("synchronizer %q: nobody leads any more, and this process was not told what the program has come to: go on from the journal of the one that led (Options.Resume, --resume), or start the program again", s.name)
+			s.err = fmt.Errorf("synchronizer %q: no process leads any more, and this process never received the program's progress: resume the journal of the former leader (Options.Resume, --resume), or start the program again", s.name)
 			s.mu.Unlock()
 			return false
 		}

@@ -84,7 +84,7 @@ func TestStandby(t *testing.T) {
 	if list := status(second).Standbys; len(list) > 0 {
 		t.Errorf("there stand by %v", list)
 	}
-	if !log.has("stands by until the process that leads has ended") || !log.has("; this one leads now") && !log.has("no other process leads; this one does now") {
+	if !log.has("stands by until the process that leads has ended") || !log.has("; this process leads now") && !log.has("no other process leads; this one does now") {
 		t.Error(log.string())
 	}
 
@@ -171,7 +171,7 @@ func TestStandbyWithoutALeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := startLed(t, server, Options{Standby: true, Logger: log.logger()})
-	if _, err := s.Status(t.Context()); err == nil || err.Error() != `synchronizer "gsync": this process is a standby, and no process is known to lead: start one, or wait` {
+	if _, err := s.Status(t.Context()); err == nil || err.Error() != `synchronizer "gsync": the process is a standby, and no process is known to lead: start one, or wait` {
 		t.Error(err)
 	}
 	testwait.Until(t, "an attempt", func() bool {
@@ -199,7 +199,7 @@ func TestStandbyOfARaisedTerm(t *testing.T) {
 		ready, _ := f.core.Follows()
 		return f.broken == "" && ready && f.core.Term() == first.term.Load() && f.core.Term() > later
 	})
-	if !log.has("the leader goes on in a later term, and is to tell all again") || first.Err() != nil || second.leads.Load() {
+	if !log.has("the leader continues in a later term, and has to send its state again") || first.Err() != nil || second.leads.Load() {
 		t.Error(first.Err(), log.string())
 	}
 	if err := first.Close(); err != nil {

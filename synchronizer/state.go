@@ -16,7 +16,7 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// stored is the file of one synchronizer in Options.State.
+// stored is the file of a synchronizer in Options.State.
 type stored struct {
 	Tenant       string `json:"tenant"`
 	Group        string `json:"group"`
@@ -37,8 +37,8 @@ type store struct {
 // maxStored bounds the file, which has some hundred bytes beside the parameters.
 const maxStored = 4096 + config.MaxParams*(scgs.MaxNameBytes+2*scgs.MaxTextBytes)
 
-// openStore makes the directory if need be and reads what is in it, so that a damaged file
-// is found before anything is begun.
+// openStore makes the directory if need be and reads its file, so that a damaged file is found
+// before anything begins.
 func openStore(dir string, subjects wire.Subjects, synchronizer string) (*store, error) {
 	if dir == "" {
 		return nil, nil //nolint:nilnil // Nothing is kept.
@@ -52,7 +52,7 @@ func openStore(dir string, subjects wire.Subjects, synchronizer string) (*store,
 	return st, st.read()
 }
 
-// term is the one that was read last.
+// term is the term that was read last.
 func (st *store) term() uint64 {
 	if st == nil {
 		return 0
@@ -73,7 +73,7 @@ func (st *store) read() error {
 	case err != nil:
 		return fmt.Errorf("state: %w: make it readable, or give another directory", err)
 	case !info.Mode().IsRegular():
-		err = errors.New("it is no regular file")
+		err = errors.New("the path is no regular file")
 	default:
 		err = st.parse(text)
 	}
@@ -95,7 +95,7 @@ func readMost(path string, most int64) ([]byte, error) {
 
 func (st *store) parse(text []byte) error {
 	if len(text) > maxStored {
-		return fmt.Errorf("it has more than %d bytes, and so many are never written", maxStored)
+		return fmt.Errorf("the file has more than %d bytes, and no synchronizer writes so many", maxStored)
 	}
 	var found stored
 	if err := json.Unmarshal(text, &found); err != nil {
@@ -103,7 +103,7 @@ func (st *store) parse(text []byte) error {
 	}
 	switch want := st.is; {
 	case found.Tenant != want.Tenant || found.Group != want.Group || found.Synchronizer != want.Synchronizer: // As on a file system to which two names are one.
-		return fmt.Errorf("it is of synchronizer %q of group %q and tenant %q", found.Synchronizer, found.Group, found.Tenant)
+		return fmt.Errorf("the file belongs to synchronizer %q of group %q and tenant %q", found.Synchronizer, found.Group, found.Tenant)
 	case found.Term == 0 || found.Term >= control.MaxTerm:
 		return fmt.Errorf("term %d is none that it could have written", found.Term)
 	}
@@ -114,11 +114,11 @@ func (st *store) parse(text []byte) error {
 	return nil
 }
 
-// advance returns a term above the one that is stored and above the floor, and stores it
-// first: whoever uses it has it on disk.
+// advance returns a term above the stored term and above the floor, and stores it first: the
+// caller uses only a term that is on disk.
 func (st *store) advance(floor uint64) (term uint64, err error) {
 	if floor = max(floor, st.term()); floor >= control.MaxTerm-1 {
-		return 0, fmt.Errorf("term %d is the last one that members accept: give the synchronizer another name", floor)
+		return 0, fmt.Errorf("term %d is the last term that members accept: give the synchronizer another name", floor)
 	}
 	if st == nil {
 		return floor + 1, nil
@@ -150,7 +150,7 @@ func (st *store) change(how func(next *stored)) error {
 // the store.
 func (s *Synchronizer) spoil() error {
 	st, err := openStore(s.opt.State, s.subjects, s.name)
-	term := max(s.term.Load(), s.told.Load()) // One that stands by has none of its own.
+	term := max(s.term.Load(), s.told.Load()) // A standby has none of its own.
 	switch {
 	case err != nil:
 		return err

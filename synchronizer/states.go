@@ -12,7 +12,8 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// maxEarly is how many reports of a member wait for one that is missing. Then the missing report is lost.
+// maxEarly is how many reports of a member wait for a missing report. Then the missing report
+// is lost.
 const maxEarly = 1024
 
 // stateLog finds the states of members in the inputs of a journal. It reads no clock and hands each state to emit once,

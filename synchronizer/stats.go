@@ -6,11 +6,11 @@ import (
 
 // Stats are counters since the start.
 type Stats struct {
-	Frames     uint64                             // messages received from members, those of groups that are only listened to included
+	Frames     uint64                             // messages received from members, also of groups that are only listened to
 	Malformed  uint64                             // frames of these that were refused
 	Reports    uint64                             // states taken in, without copies
 	Gaps       uint64                             // in the reports of members, given up
-	Collapsed  uint64                             // states given up because too many of one member waited
+	Collapsed  uint64                             // states given up because too many of a member waited
 	Rejected   uint64                             // inputs refused for other reasons
 	Probes     uint64                             // sent
 	Pings      uint64                             // answered: members measuring their clocks

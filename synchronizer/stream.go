@@ -26,7 +26,7 @@ const (
 	// attachPause is the least time between two standbys that attach, as each costs a look
 	// at every member.
 	attachPause = time.Second
-	// maxRetold bounds what a standby is told when it attaches.
+	// maxRetold bounds the state that a standby receives when it attaches.
 	maxRetold = 64 << 20
 )
 
@@ -57,7 +57,7 @@ func (h *streamHead) append(dst []byte) []byte {
 	return dst
 }
 
-var errStream = errors.New("it is no message of the stream of a synchronizer")
+var errStream = errors.New("the message does not belong to the stream of a synchronizer")
 
 func (h *streamHead) read(text []byte) (rest []byte, err error) {
 	if len(text) < streamHeadBytes || text[0] < streamLines || text[0] > streamLast {
@@ -88,7 +88,7 @@ func (l *loop) serve(now clocksync.Instant) {
 	if len(wanted) == 0 {
 		if s.on {
 			s.on, s.attached, s.lines, s.line, s.frame = false, nil, nil, nil, nil
-			s.number++ // What was not told is missing.
+			s.number++ // Parts that were not sent are missing.
 		}
 		return
 	}
@@ -133,7 +133,7 @@ func (l *loop) retell(to *beat) {
 			text = journal.AppendBroken(text)
 		}
 		if failed == nil && len(text) > maxRetold {
-			failed = errors.New("it is more than a standby takes")
+			failed = errors.New("the state is larger than a standby accepts")
 		}
 	}
 	if configKey(l.level) != to.Follows.Config {
@@ -142,10 +142,10 @@ func (l *loop) retell(to *beat) {
 	l.core.Retell(tell)
 	l.stream.records = 0
 	if !l.tellProgram(tell) {
-		failed = errors.New("its program has come too far: it is gone on with from its journal alone")
+		failed = errors.New("the program's history is too long: only its journal can continue it")
 	}
 	if failed != nil {
-		l.opt.Logger.Warn("a process that stands by cannot be told what this one knows", telemetry.ClassKey, "stream", "cause", failed)
+		l.opt.Logger.Warn("the state of this process cannot be sent to a standby", telemetry.ClassKey, "stream", "cause", failed)
 		return
 	}
 	h := streamHead{kind: streamPart, nonce: l.nonce, number: l.stream.number}

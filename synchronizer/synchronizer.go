@@ -38,14 +38,13 @@ type Options struct {
 	// Tenant separates runs that share a NATS server; members must use the same.
 	// Empty means "default". Letters, digits, - and _, at most 64.
 	Tenant string
-	// Logger is told of epochs, lost members and refusals. Nil means nothing is
-	// logged.
+	// Logger receives epochs, lost members and refusals. Nil: no logging.
 	Logger *slog.Logger
 	// Observe is called with every event, on the synchronizer's goroutine: it
 	// must return soon and must not call Close.
 	Observe func(monitor.Event)
-	// Conn is a connection to use instead of one of its own. It is neither closed
-	// nor altered; the URL is not used then.
+	// Conn is an existing connection to use; the URL is then ignored. The synchronizer neither
+	// closes nor alters it.
 	Conn *nats.Conn
 	// NATS are options of the connection, such as nats.UserCredentials. Settings of
 	// reconnecting, pings, buffers and handlers among them have no effect. Nil means what the
@@ -59,7 +58,7 @@ type Options struct {
 	// SeparateClock makes this process a clock domain of its own, as if it were
 	// alone on its host: to try on one host what happens between several.
 	SeparateClock bool
-	// Predicates are judged beside those of the configuration.
+	// Predicates are judged beside the predicates of the configuration.
 	Predicates []Predicate
 	// Reread reads the configuration again for "pegasus reload", which asks over NATS; the
 	// synchronizer then goes over to it as Reload does, or answers why not. It is called on a
@@ -91,20 +90,21 @@ type Options struct {
 	// second, and is the wall clock's nanoseconds if none does. See docs/operations.md.
 	State string
 
-	// Standby has Start return at once, and wait for the process to end that leads as this
-	// synchronizer, instead of failing with [ErrNameTaken]: when that says so, or was not
-	// heard for a second, this one goes on in its place. Meanwhile it is told what the other
-	// one is, so that memory, edges, hold times, cooldowns, prev and signals under way go on;
-	// the log says which predicates begin again, and why. A program goes on, unless this one
-	// was never told what it has come to: then it ends with an error. docs/operations.md tells more.
+	// Standby has Start return at once, instead of failing with [ErrNameTaken], and wait for
+	// the process that leads as this synchronizer. This process takes over when the leader says
+	// that it ends, or was not heard for a second. Until then it receives the leader's state,
+	// so that memory, edges, hold times, cooldowns, prev and signals under way continue. The
+	// log says which predicates begin again, and why. A program continues, unless this process
+	// never received its progress: then it ends with an error. docs/operations.md has the
+	// details.
 	Standby bool
 
-	// Resume is the journal of the last life of the same synchronizer, which goes on where
-	// that was: memory, edges, hold times, cooldowns, prev and signals under way as far as a
-	// standby's do. Of a program what had ended is not run again, and what was under way is
-	// found again on the nodes. The journal is cut after its last whole line and carried on;
-	// Journal must be nil. One that has ended before its run, or is not of the last life that
-	// is known, is refused.
+	// Resume is the journal of the last life of the same synchronizer, which continues where
+	// that life ended: memory, edges, hold times, cooldowns, prev and signals under way as far
+	// as for a standby. A program's finished parts do not run again, and parts under way are
+	// found again on the nodes. The journal is cut after its last whole line and extended;
+	// Journal must be nil. A journal that ended before its run, or is not of the last known
+	// life, is refused.
 	Resume JournalFile
 
 	spoil func() error             // of a journal that does not say how it has ended
@@ -128,10 +128,10 @@ type Synchronizer struct {
 	codec    *wire.BatchCodec
 	journal  *recorder
 	calls    chan func(*loop)   // for the owner of the core to make
-	first    []synccore.Input   // of a core that goes on
+	first    []synccore.Input   // of a core that continues
 	timeline clocksync.Timeline // that the core begins with
 	leading
-	config string // the hash of the one in force; the owner of the core has it
+	config string // the hash of the active one; the owner of the core has it
 
 	questions chan *question   // for the owner of the core
 	asked     chan bus.Message // by other processes
@@ -186,7 +186,7 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 	return s, nil
 }
 
-// complete fills in what was left out, and finds what to run, or all that is wrong.
+// complete fills in defaults, and finds what to run, or all faults.
 func (o *Options) complete(cfg *Config, panicked func(name string, cause any)) (*plan.Level, error) {
 	o.Tenant = cmp.Or(o.Tenant, "default")
 	o.JournalLimit = cmp.Or(o.JournalLimit, DefaultJournalLimit)
@@ -223,7 +223,7 @@ func (o *Options) validate(cfg *Config, panicked func(name string, cause any)) (
 		fault("%w", err)
 	}
 	if o.Resume != nil && o.Journal != nil {
-		fault("a program that goes on carries on the journal of Options.Resume: leave Options.Journal nil")
+		fault("a resumed program extends the journal of Options.Resume: leave Options.Journal nil")
 	}
 	if o.Resume != nil && o.Standby {
 		fault("a process that stands by does not know how far the journal of Options.Resume will have come: leave one of the two out")
@@ -322,7 +322,7 @@ func (s *Synchronizer) reference() {
 	}
 }
 
-// makeCore makes the core of a term, or has the one that a journal leads to go on in it.
+// makeCore makes the core of a term, or has the core of a journal continue in it.
 func (s *Synchronizer) makeCore(term uint64, from *resumed) (err error) {
 	if s.timeline = s.opt.Timeline; s.follow != nil {
 		if s.first, err = s.follow.succeed(term); err != nil {
@@ -392,8 +392,9 @@ func (s *Synchronizer) connect(ctx context.Context, url string) error {
 	return nil
 }
 
-// checkPermissions fails if the server refuses subjects that a synchronizer needs: it could not say so later, since it
-// would not be heard. Who are the credentials; empty: none are known. To subjects that somebody hears it publishes nothing.
+// checkPermissions fails if the server refuses subjects that a synchronizer needs: it could not
+// say so later, since it would not be heard. Who are the credentials; empty: none are known. It
+// publishes nothing to subjects that other clients hear.
 func (s *Synchronizer) checkPermissions(ctx context.Context, who string) error {
 	name := s.level.Name
 	user := roles.User{Role: roles.Synchronizer, Name: name, Tenant: s.opt.Tenant, Group: s.subjects.Group, Others: s.level.Groups()}
@@ -554,8 +555,7 @@ func (s *Synchronizer) hear(subjects wire.Subjects) error {
 // Done is closed when the synchronizer has ended.
 func (s *Synchronizer) Done() <-chan struct{} { return s.done }
 
-// Err tells why a synchronizer ended by itself; nil while it runs and after
-// Close.
+// Err returns why a synchronizer ended without Close; nil while it runs and after Close.
 func (s *Synchronizer) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

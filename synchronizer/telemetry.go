@@ -35,8 +35,8 @@ const (
 // looked at for them.
 const figuresPeriod = 250 * time.Millisecond
 
-// tally is what is counted for metrics and readiness beside [Stats]. It is
-// guarded by the lock of the synchronizer.
+// tally holds the counts for metrics and readiness beside [Stats]. It is guarded by the lock of
+// the synchronizer.
 type tally struct {
 	frames    [synccore.InAck + 1]uint64
 	verdicts  [predicates.True + 1]uint64
@@ -104,8 +104,8 @@ func (l *loop) figure() {
 	}
 }
 
-// meters are the instruments of a synchronizer. Counters are kept in the tally
-// and only read when somebody collects.
+// meters are the instruments of a synchronizer. Counters are kept in the tally and only read
+// when metrics are collected.
 type meters struct {
 	meter         metric.Meter
 	source        []attribute.KeyValue
@@ -295,20 +295,20 @@ type Readiness struct {
 	Detail string // how it stands, for people
 }
 
-// Readiness tells part by part whether the synchronizer can decide, at most a
-// quarter of a second old:
+// Readiness reports for each part whether the synchronizer can decide, at most a quarter of a
+// second old:
 //
 //   - loop: it runs and gets to its messages. If not, it has ended, or hangs, and
 //     only a new start helps. The other parts recover without action.
 //   - nats: the server can be reached.
-//   - leads: only while this process stands by, and never ready: another one leads.
-//     There are no further parts then.
-//   - members: as many are there as an epoch needs.
-//   - epoch: one is in force.
+//   - leads: only while this process stands by, and never ready: another process leads. There
+//     are no further parts then.
+//   - members: enough are present for an epoch.
+//   - epoch: there is an active epoch.
 //   - predicates: each has a verdict in this epoch. It may be unknown.
-//   - clocks: each member's is usable between hosts.
-//   - journal: where one is kept. It is always ready, since the run goes on without
-//     it; the detail tells why it has ended.
+//   - clocks: each member's clock is usable between hosts.
+//   - journal: where one is kept. It is always ready, since the run continues without it; the
+//     detail says why it has ended.
 func (s *Synchronizer) Readiness() []Readiness {
 	s.mu.Lock()
 	f, stepped, journal := s.tally.figures, s.tally.stepped, s.journal
@@ -331,7 +331,7 @@ func (s *Synchronizer) Readiness() []Readiness {
 		return []Readiness{loop, nats, {"leads", false, s.beats.standsBy(s.name).Error()}}
 	}
 	members := Readiness{"members", f.Online >= f.Awaited, fmt.Sprintf("%d online, %d needed", f.Online, f.Awaited)}
-	epoch := Readiness{"epoch", f.Epoch > 0, fmt.Sprintf("%d in force", f.Epoch)}
+	epoch := Readiness{"epoch", f.Epoch > 0, fmt.Sprintf("%d active", f.Epoch)}
 	if !epoch.Ready {
 		epoch.Detail = "none, nothing is decided"
 	}

@@ -318,7 +318,7 @@ clocks true: 0 usable
 	check("when all are there", `loop true: running
 nats true: connected
 members true: 2 online, 1 needed
-epoch true: 1 in force
+epoch true: 1 active
 predicates true: 1 true, 0 false, 0 unknown
 clocks true: 2 usable, widest bound ±0s
 `)

@@ -99,9 +99,9 @@ type chunker struct {
 	cut Cutter
 }
 
-// Answer gives a chunk of the tasks that this member has put and that no slot of it can
-// start; without such a task, of the divisible one that runs. What was given stays with
-// its receiver, unless that has no slots any more.
+// Answer gives a chunk of the tasks that this member has put and that no slot of it can start;
+// without such a task, of the running divisible task. A given chunk stays with its receiver,
+// unless the receiver has no slots any more.
 func (c *chunker) Answer(_ clocksync.Instant, v *View, d Demand) Share {
 	if d.Member == v.Self {
 		return Share{}

@@ -41,8 +41,8 @@ var keysOf = map[string][]string{
 	Greedy:    {"below", "from", "share"},
 }
 
-// Config is a strategy in the words of a configuration file. A value that is left out
-// is that of [Default]; the tags are the keys.
+// Config is a strategy in the words of a configuration file. A value that is left out is the
+// value of [Default]; the tags are the keys.
 type Config struct {
 	// Kind is one of Kinds.
 	Kind string `json:",omitempty" yaml:"kind"`
@@ -85,8 +85,8 @@ type Config struct {
 // Central reports whether the synchronizer plans the moves of objects.
 func (c Config) Central() bool { return c.Kind == Pegasus || c.Kind == Greedy }
 
-// Default returns a receiver that asks as soon as a slot is free. The values are for
-// tasks of milliseconds; those of ALDY are in the package comment.
+// Default returns a receiver that asks as soon as a slot is free. The values are for tasks of
+// milliseconds; the values of ALDY are in the package comment.
 func Default() Config {
 	return Config{
 		Kind: Receiver, Below: "free(0)", From: "activity",
@@ -168,7 +168,7 @@ func (f *Fault) Error() string {
 	return where + ": " + f.Message
 }
 
-// Faults returns what is wrong, by key, or nothing.
+// Faults returns the faults, by key, or nothing.
 func (c Config) Faults() []Fault {
 	_, list := c.compile()
 	return list

@@ -26,9 +26,9 @@ func newDiffusion(c *Config) *diffusion {
 	}
 }
 
-// Look evaluates the imbalance, and asks for as much as the activation allows. It waits for
-// all answers before it looks again. All tasks are of one class, which each member has:
-// tasks do not name data yet.
+// Look evaluates the imbalance, and asks for as much as the activation allows. It waits for all
+// answers before it looks again. All tasks have the same class, which each member has: tasks do
+// not name data yet.
 func (s *diffusion) Look(now clocksync.Instant, v *View, to []Demand) ([]Demand, clocksync.Instant) {
 	if v.Activity.Slots() == 0 {
 		return to, clocksync.MaxInstant

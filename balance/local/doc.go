@@ -17,13 +17,13 @@
 //
 // # Strategies
 //
-// [Receiver] is the receiver-initiated strategy of ALDY (Schnekenburger 1995, section
-// 4.2). A member below its threshold asks one neighbour after the other. A neighbour
-// above its own threshold gives a share of what it cannot start itself.
+// [Receiver] is the receiver-initiated strategy of ALDY (Schnekenburger 1995, section 4.2). A
+// member below its threshold asks one neighbour after the other. A neighbour above its own
+// threshold gives a share of the tasks it cannot start.
 //
-// [Sender] is the sender-initiated strategy that goes with it (sections 4.2 and 7). A
-// member above its threshold offers a share of what it cannot start itself to one
-// neighbour after the other. A neighbour below its threshold takes it.
+// [Sender] is the sender-initiated strategy that goes with it (sections 4.2 and 7). A member
+// above its threshold offers a share of the tasks it cannot start to one neighbour after the
+// other. A neighbour below its threshold takes it.
 //
 // [Diffusion] is the receiver-initiated diffusion of TDC (section 4.2, equations 1 to 8).
 // A member that has less than the mean of itself and its neighbours asks those above the
@@ -54,14 +54,14 @@
 // task counts as not active. free is not a word of ALDY, which has no slots: a member
 // with two slots and one running task is not idle, yet it can start another one.
 //
-// # What is promised
+// # Promises
 //
-// A demand goes to a neighbour of the view, and never to the member itself. A member asks
-// again once all its demands are answered. A neighbour that refused is left alone for [Config].Again, and
-// longer after each refusal, up to [Config].Longest, unless it tells new work. An
-// answer never gives more than the view shows, nor a task that a free slot of its own
-// member could start. So moves end soon after the last task ended. Numbers that cannot
-// be, such as NaN or -1, count as not known or as 0.
+// A demand goes to a neighbour of the view, and never to the member itself. A member asks again
+// once all its demands are answered. A neighbour that refused is left alone for [Config].Again,
+// and longer after each refusal, up to [Config].Longest, unless it reports new work. An answer
+// never gives more than the view shows, nor a task that a free slot of its own member could
+// start. So moves end soon after the last task ended. Numbers that cannot be, such as NaN or
+// -1, count as not known or as 0.
 //
 // # A strategy of your own
 //

@@ -279,9 +279,9 @@ type linked struct {
 	links []link
 }
 
-// Look looks at each link of this member: it asks where it is underloaded, offers where it
-// is overloaded, and takes an offer that the link allows. A member without slots, such as
-// one that drains, offers its tasks to every neighbour, and one with nothing to do takes them.
+// Look looks at each link of this member: it asks where it is underloaded, offers where it is
+// overloaded, and takes an offer that the link allows. A member without slots, such as a
+// draining member, offers its tasks to every neighbour, and one with nothing to do takes them.
 func (s *linked) Look(now clocksync.Instant, v *View, to []Demand) ([]Demand, clocksync.Instant) {
 	next := clocksync.MaxInstant
 	load := v.load()

@@ -7,10 +7,9 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 )
 
-// Local is a strategy that one member runs on its own view. It may hold the memory of
-// its own decisions, so each member has one of its own, and its calls do not overlap.
-// It neither keeps nor changes a view. Instants are those of one clock and do not go
-// back.
+// Local is a strategy that a member runs on its own view. It may hold the memory of its own
+// decisions, so each member has one of its own, and its calls do not overlap. It neither keeps
+// nor changes a view. All instants are from the same clock and do not go back.
 type Local interface {
 	// Look appends the demands that the member sends now, and returns when to look
 	// again if nothing in the view changes before; MaxInstant: only after a change.
@@ -128,8 +127,8 @@ func (n *Neighbour) gives() float64 {
 
 // Demand asks another member for work, or offers it some.
 type Demand struct {
-	// Member is the other member: the one to ask where a strategy makes the demand,
-	// the one that asks where a strategy answers it.
+	// Member is the other member: the member to ask where a strategy makes the demand, the
+	// asking member where a strategy answers it.
 	Member string
 	// Tasks is the most tasks that are wanted; 0 leaves the number to the answer.
 	Tasks int
@@ -144,8 +143,8 @@ type Share struct {
 	// Tasks is how many of the waiting tasks it gives, the first in its order to be
 	// given first: from 0 to View.Waiting.
 	Tasks int
-	// Part is how much it gives of what is left in the divisible task of View.Items,
-	// from 0 to 1, at the next Yield of that task; [Share.ItemsOf] makes it items.
+	// Part is the part to give of the rest of the divisible task of View.Items, from 0 to 1, at
+	// the next Yield of that task; [Share.ItemsOf] makes it items.
 	Part float64
 	// Near restricts Tasks to tasks whose data the asking member has.
 	Near bool

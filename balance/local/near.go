@@ -2,9 +2,10 @@ package local
 
 import "slices"
 
-// MayMove reports whether an object with neighbours may move to a member that has some objects: to one that has
-// a neighbour of it, or that has none (ALDY, section 3.4.2). An object without neighbours may move to any member. Where
-// an object begins, the rule does not say.
+// MayMove reports whether an object with neighbours may move to a member that has the objects
+// has. It may if one of these is a neighbour, or if the member has no objects (ALDY, section
+// 3.4.2). An object without neighbours may move to any member. The rule does not say where an
+// object begins.
 func MayMove(near, has []string) bool {
 	return len(near) == 0 || len(has) == 0 || slices.ContainsFunc(near, func(id string) bool { return slices.Contains(has, id) })
 }

@@ -50,9 +50,9 @@ type receiver struct {
 	share float64
 }
 
-// Answer gives a share of the tasks that no slot of this member can start, at least
-// one; without such a task, of the divisible one that runs. A member that is not above
-// its threshold refuses. One without slots runs no tasks, and has no threshold.
+// Answer gives a share of the tasks that no slot of this member can start, at least one task;
+// without such a task, of the running divisible task. A member that is not above its threshold
+// refuses. A member without slots runs no tasks, and has no threshold.
 func (r *receiver) Answer(now clocksync.Instant, v *View, d Demand) Share {
 	if d.Member == v.Self || v.Activity.Slots() > 0 && !r.from.Exceeded(now, &v.Activity) {
 		return Share{}

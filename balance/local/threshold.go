@@ -25,7 +25,7 @@ type Threshold struct {
 // MaxOver is the longest time that a threshold may look back.
 const MaxOver = time.Hour
 
-// thresholdWords are the load values, with what stands in their brackets.
+// thresholdWords are the load values, with their arguments.
 var thresholdWords = map[string]string{"idle": "x", "free": "x", "activity": "", "avg": "a, x"}
 
 // ParseThreshold reads a threshold such as "avg(0.6, 5)". The error is a *Fault

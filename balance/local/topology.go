@@ -47,11 +47,10 @@ func notOneOf(name, what string, known []string) string {
 	return text
 }
 
-// AppendNeighbours appends the places of the neighbours of the member at a place in a
-// roster of so many members. Places count from 0. The next place comes first, the one
-// before last, so that members that are short of work at once ask different ones first.
-// A place outside of the roster has no neighbours. When the roster changes, the places
-// do, and the neighbours are those of the new roster.
+// AppendNeighbours appends the places of the neighbours of the member at a place in a roster of
+// so many members. Places count from 0. The next place comes first, the one before last, so
+// that members that are short of work at once ask different ones first. A place outside of the
+// roster has no neighbours. When the roster changes, the places do, and so do the neighbours.
 func (t Topology) AppendNeighbours(to []int, place, members int) []int {
 	if place < 0 || place >= members || members < 2 {
 		return to

@@ -107,7 +107,7 @@ func parseSpeeds(text string) (map[string]float64, *Fault) {
 }
 
 // tree is CORD's cluster tree. A member asks only when it is short of work: along its links,
-// those of low levels first, and then the neighbour with the most.
+// low levels first, and then the neighbour with the most.
 type tree struct {
 	asker
 	share    float64 // 0: by throughput
@@ -177,8 +177,8 @@ func (s *tree) anyPending(v *View) bool {
 	return slices.ContainsFunc(v.Neighbours, func(n Neighbour) bool { return n.Pending })
 }
 
-// Answer gives the asking member its part of the first split of the tasks that this member
-// has put, once. Later it gives a share of what no slot here can start: by throughput, so
+// Answer gives the asking member its part of the first split of the tasks that this member has
+// put, once. Later it gives a share of the tasks that no slot here can start: by throughput, so
 // that both end at the same time, or as configured.
 func (s *tree) Answer(_ clocksync.Instant, v *View, d Demand) Share {
 	if d.Member == v.Self {

@@ -70,7 +70,7 @@ func Lay(sizes []int) []Interval {
 	return list
 }
 
-// Lists returns a list of one interval for each member, or of none where it is empty.
+// Lists returns for each member a list of its one interval, or an empty list where it is empty.
 func Lists(spans []Interval) [][]Interval {
 	lists := make([][]Interval, len(spans))
 	for i, s := range spans {
@@ -82,9 +82,9 @@ func Lists(spans []Interval) [][]Interval {
 }
 
 // Move gives each member as many iterations as its size says, and moves the fewest: a member
-// that has too many gives the last ones of its list, and keeps the others. The sizes must
-// add up to the iterations of all lists, which must not overlap. A member that joins has an
-// empty list, and one that is withdrawn the size 0.
+// with too many gives the last ones of its list, and keeps the others. The sizes must add up to
+// the iterations of all lists, which must not overlap. A member that joins has an empty list,
+// and a withdrawn member the size 0.
 func Move(old [][]Interval, sizes []int) ([][]Interval, error) {
 	if len(old) != len(sizes) {
 		return nil, fmt.Errorf("sizes: there are %d for %d members: give one for each", len(sizes), len(old))

@@ -9,11 +9,11 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 )
 
-// million is the scale of what is given in parts per million.
+// million is the scale of numbers given in parts per million.
 const million = 1_000_000
 
-// Spec says in which ways a clock is wrong. Clocks of one domain should agree in
-// Domain, Start and Drift: then they are one monotonic clock.
+// Spec says in which ways a clock is wrong. Clocks of the same domain should agree in Domain,
+// Start and Drift: then they are one monotonic clock.
 type Spec struct {
 	Domain clocksync.Domain  // of all its stamps
 	Start  clocksync.Instant // the monotonic reading at true time 0

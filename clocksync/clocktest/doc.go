@@ -2,9 +2,9 @@
 // ways real clocks are, over a true time that the test owns and real clocks do
 // not know.
 //
-// [New] makes a clock that is skewed, drifts and is stepped as its [Spec] says;
-// [Manual] shows what it is told. Whether a clock is honest, so that its
-// intervals contain the true time, is up to the test:
+// [New] makes a clock that is skewed, drifts and is stepped as its [Spec] says; [Manual] shows
+// the time that the test sets. Whether a clock is honest, so that its intervals contain the
+// true time, is up to the test:
 //
 //	var world clocktest.Timeline
 //	clock := clocktest.New(world.Now, clocktest.Spec{

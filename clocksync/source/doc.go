@@ -3,13 +3,13 @@
 //
 // # Clocks
 //
-//   - [System]: the kernel's monotonic clock and no bound. Members of one clock
-//     domain, that is of one boot of one kernel and one time namespace, are
-//     compared exactly; between domains nothing is certain.
+//   - [System]: the kernel's monotonic clock and no bound. Members of a clock domain, which
+//     share a boot, a kernel and a time namespace, are compared exactly; between domains
+//     nothing is certain.
 //   - [Fixed]: the same readings, and an interval around the wall clock whose
 //     bound is given by the operator. It is not checked, so [clocksync.Quality] says
 //     that it is assumed.
-//   - [Measured]: the same readings, and an interval made of what sources say.
+//   - [Measured]: the same readings, and an interval made of the samples of sources.
 //
 // [Reference] is the clock of this machine as others measure theirs against it.
 //
@@ -22,16 +22,16 @@
 //
 //   - [Peer]: round trips to the synchronizer. Half the best of them is a bound
 //     against its clock that trusts no server, and says nothing about UTC.
-//   - [ClockBound]: the shared memory of the ClockBound daemon, which adds to
-//     chronyd's bound what that leaves out.
+//   - [ClockBound]: the shared memory of the ClockBound daemon, which adds the errors that
+//     chronyd's bound leaves out.
 //   - [Chrony]: the tracking report of a chronyd on this machine.
-//   - [NTP]: servers asked by ourselves. Three of them outvote one that is wrong.
+//   - [NTP]: servers asked by ourselves. Three of them outvote a wrong one.
 //   - [Kernel]: the maximum error that some daemon reported to the kernel.
 //   - [Operator]: a bound given by the operator, as one source among others.
 //
-// All but [Peer] and [NTP] rest on the wall clock of this host: one that is being
-// slewed is covered, one that is set invalidates them. A source refuses what it
-// cannot turn into a bound, with a [Reason] that is counted; it never guesses.
+// All but [Peer] and [NTP] rest on the wall clock of this host. They cover a slew of the wall
+// clock; setting it invalidates them. A source refuses data that give no bound, with a [Reason]
+// that is counted; it never guesses.
 //
 // # Rules
 //

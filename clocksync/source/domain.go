@@ -27,10 +27,10 @@ var processID = sync.OnceValue(func() string {
 	return "process-" + strconv.Itoa(os.Getpid()) + "-" + rand.Text()
 })
 
-// OwnDomain returns the clock with the same readings in a domain that this
-// process shares with no other: its stamps are compared with those of other
-// processes by their intervals only. All clocks that a process wraps so share
-// one domain if theirs was one, since their readings stay comparable.
+// OwnDomain returns the clock with the same readings in a domain that this process shares with
+// no other: other processes compare its stamps by their intervals only.
+// Clocks of the same domain share the new domain when a process wraps them, since their readings
+// stay comparable.
 func OwnDomain(c clocksync.Clock) clocksync.Clock {
 	return ownClock{c, c.Domain() + clocksync.Domain("/"+processID())}
 }

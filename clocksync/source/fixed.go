@@ -8,7 +8,7 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 )
 
-// maxFixed is beyond every clock that somebody looks after.
+// maxFixed is beyond the error of every maintained clock.
 const maxFixed = time.Hour
 
 // Fixed returns a clock whose intervals hold what the operator says: that the

@@ -14,9 +14,9 @@ import (
 
 // MeasuredOptions say what [Measured] may assume.
 type MeasuredOptions struct {
-	// Timeline is the reference time; samples of another one are refused. It may
-	// be empty if there is one source: then it is that of its last samples, and a
-	// bound of another timeline before is void.
+	// Timeline is the reference time; samples of another timeline are refused. It may be empty
+	// if there is one source: then it is the timeline of the last samples, and an earlier bound
+	// of another timeline is void.
 	Timeline clocksync.Timeline
 	// Faults is how many of the servers may be wrong at a time. 0 stands for the
 	// most that their number allows, (n-1)/2; NoFaults for none.
@@ -47,9 +47,9 @@ func (o MeasuredOptions) faults(servers int) (int, error) {
 	return o.Faults, nil
 }
 
-// MeasuredClock is a clock whose bound is measured. It asks its sources in
-// goroutines of its own until it is closed, and stamps with what they say; its
-// stamps never go back as long as the timeline stays.
+// MeasuredClock is a clock whose bound is measured. It asks its sources in goroutines of its
+// own until it is closed, and stamps by their samples; its stamps never go back as long as the
+// timeline stays.
 //
 // A stamp looks at the wall clock too, and has no latest end while that has moved
 // against the readings since the bound was made: the machine may have slept.
@@ -140,7 +140,7 @@ func (c *MeasuredClock) begin() error {
 	return nil
 }
 
-// Close ends the polling and waits for it. Stamps go on by the last bound.
+// Close ends the polling and waits for it. Later stamps use the last bound.
 func (c *MeasuredClock) Close() {
 	c.stop()
 	c.running.Wait()

@@ -40,19 +40,19 @@ type NTPQuery = func(address string, timeout time.Duration, now func() clocksync
 // keeps samples of a server.
 const burst = 8
 
-// NTP asks NTP servers (RFC 5905, mode client) how far this domain's readings are
-// from UTC. Query is that of the package clocksync/source/ntp: programs that ask no NTP server
-// do not link it. The bound of an answer is half the round trip, the server's distance
-// from its reference clock (half the root delay, and the root dispersion) and the
-// precision of both clocks.
+// NTP asks NTP servers (RFC 5905, mode client) how far this domain's readings are from UTC.
+// Query is the function of the package clocksync/source/ntp: programs that ask no NTP server do
+// not link it. The bound of an answer is half the round trip, the server's distance from its
+// reference clock (half the root delay, and the root dispersion) and the precision of both
+// clocks.
 //
-// The readings around an exchange are those of stamps. Setting the wall clock
-// cannot make a sample wrong, but refuses it; a daemon that slews the clocks of
-// this machine meanwhile (chronyd by up to 83,333 ppm) breaks what is assumed
-// about drift: ask that daemon instead, or limit it ("maxslewrate").
+// The readings around an exchange are the readings of stamps. Setting the wall clock cannot
+// make a sample wrong: the sample is refused; a daemon that slews the clocks of this machine
+// meanwhile (chronyd by up to 83,333 ppm) breaks the assumption about drift: ask that daemon
+// instead, or limit it ("maxslewrate").
 //
-// A server that sends a kiss code is asked less often (RATE) or not for an hour
-// (others); one that fails several times is asked less often, too.
+// A server that sends a kiss code is asked less often (RATE) or not for an hour (others); a
+// server that fails several times is asked less often, too.
 func NTP(query NTPQuery, o NTPOptions) (Source, error) {
 	o.Every = orDefault(o.Every, 64*time.Second)
 	o.Timeout = orDefault(o.Timeout, time.Second)

@@ -45,13 +45,12 @@ type PeerOptions struct {
 // minPings is how many pings find a quick one.
 const minPings = 8
 
-// Peer measures the readings of this domain against the synchronizer's clock, by
-// round trips on a connection of its own: a bound that needs no server and no
-// UTC, half the round trip wide on each side and widened by drift, whatever the
-// way there and back share it.
+// Peer measures the readings of this domain against the synchronizer's clock, by round trips on
+// a connection of its own. The bound needs no server and no UTC. It is half the round trip wide
+// on each side and widened by drift, whatever the share of the way there and the way back.
 //
-// A synchronizer whose root changes starts a new timeline; what was measured in
-// the old one says nothing about it.
+// A synchronizer whose root changes starts a new timeline; measurements on the old timeline say
+// nothing about the new one.
 func Peer(ping Ping, o PeerOptions) (Source, error) {
 	o.Pings = orDefault(o.Pings, minPings)
 	o.Drift = orDefault(o.Drift, DefaultDrift())

@@ -117,8 +117,8 @@ type SourceDiagnostics struct {
 	Polls   uint64            // since the start
 	Samples uint64            // given to the estimator, which may refuse some
 	Refused map[Reason]uint64 // by the source itself
-	// Faults says by server what was wrong at the last poll that failed, until one
-	// succeeds. A source with a single unnamed server has it under "".
+	// Faults returns by server the fault of the last failed poll, until a poll succeeds. A
+	// source with a single unnamed server has it under "".
 	Faults map[string]string
 }
 
@@ -168,7 +168,7 @@ func (c *MeasuredClock) faults() string {
 	return strings.Join(all, "; ")
 }
 
-// Diagnostics tells what is known now. It is a copy.
+// Diagnostics returns the present knowledge. It is a copy.
 func (c *MeasuredClock) Diagnostics() Diagnostics {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -31,7 +31,7 @@ type Refusal struct {
 	Err    error  // the details
 }
 
-// Error names the source, the server and what was wrong.
+// Error names the source, the server and the fault.
 func (r *Refusal) Error() string {
 	if r.Server == "" {
 		return fmt.Sprintf("source: %s: %v", r.Source, r.Err)

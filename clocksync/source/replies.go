@@ -17,10 +17,9 @@ const (
 	ntpServer4  = 4<<3 | 4
 )
 
-// replies shows of what arrives only the reply to what was written last. Everything
-// else is skipped, as long as there is time: it may be late, or somebody else's, and
-// shall not take the place of the answer. The socket is connected, so packets of other
-// addresses do not get here.
+// replies passes only the reply to the last packet written. It skips every other packet, as
+// long as there is time: a late packet, or a foreign one, must not take the place of the
+// answer. The socket is connected, so packets of other addresses do not get here.
 type replies struct {
 	net.Conn
 

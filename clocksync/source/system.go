@@ -2,9 +2,9 @@ package source
 
 import "github.com/gopegasus/pegasus/clocksync"
 
-// System returns a clock of raw monotonic readings and [clocksync.Unbounded]
-// intervals. Its domain is shared by the processes of one boot and time
-// namespace; it is this process's own where that cannot be told.
+// System returns a clock of raw monotonic readings and [clocksync.Unbounded] intervals.
+// Processes with the same boot and time namespace share its domain; if these are unknown, the
+// domain is this process's own.
 func System() clocksync.Clock { return systemClock{systemDomain()} }
 
 // Reading is a bare reading of the clock of [System]: what its next stamp has as Mono,

@@ -174,7 +174,7 @@ func (f *simFlags) check() error {
 		return errors.New("--svg and --explain are for one run: leave them out, or run one combination and one seed")
 	}
 	if f.record != "" && (f.trace != "" || f.seeds > 1) {
-		return errors.New("--record writes the random choices of one seed: leave --trace and --seeds out")
+		return errors.New("--record writes the random choices of a single seed: leave --trace and --seeds out")
 	}
 	s := f.Scenario
 	for _, s.Balance = range rows {

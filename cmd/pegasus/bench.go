@@ -111,7 +111,7 @@ func newBenchLoad() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	at.add(cmd, "use the NATS server at `URL` (default: the server of --context, or a server of its own)", "`NAME` to show to the server (default NATS_USER)")
-	flags.IntVar(&o.Members, "members", 100, "run `N` members; the members of one process share a connection")
+	flags.IntVar(&o.Members, "members", 100, "run `N` members; the members in a process share a connection")
 	flags.IntVar(&o.Processes, "processes", 1, "in how many processes the members are, `N`")
 	flags.IntVar(&o.Rate, "rate", 10_000, "how many reports all of them tell in a second, `N`")
 	flags.DurationVar(&o.Time, "time", 10*time.Second, "measure for `DURATION`, after a second that does not count")

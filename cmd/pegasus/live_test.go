@@ -57,7 +57,7 @@ func TestLive(t *testing.T) {
 
 	m1, _ := searcher(t, url, "w1")
 	m2, _ := searcher(t, url, "w2")
-	until(t, "why all-idle", "is false for ", "holds for 0 of 2 members", "condition  -", "it is false")
+	until(t, "why all-idle", "is false for ", "holds for 0 of 2 members", "condition  -", "the condition is false")
 	for _, m := range []interface{ Set(any) error }{m1, m2} {
 		if err := m.Set(state{"idle", 0.25}); err != nil {
 			t.Fatal(err)
@@ -80,7 +80,7 @@ func TestLive(t *testing.T) {
 		t.Errorf("%+v, %v", e, err)
 	}
 	for args, want := range map[string]string{
-		"why all-idel":                        `no such predicate: synchronizer "gsync" has no predicate "all-idel": did you mean "all-idle"? it has all-idle, overload`,
+		"why all-idel":                        `no such predicate: synchronizer "gsync" has no predicate "all-idel": did you mean "all-idle"? known predicates: all-idle, overload`,
 		"why x --synchronizer gsinc":          `no synchronizer "gsinc" of tenant "default" runs on the NATS server at ` + url + `: did you mean "gsync"? there run gsync`,
 		"status --tenant blue":                `no synchronizer of tenant "blue" runs on the NATS server at ` + url + `: check --nats and --tenant`,
 		"watch --predicate all-idel":          `--predicate "all-idel": no synchronizer of this run has a predicate of that name: did you mean "all-idle"? there are all-idle, overload`,
@@ -113,7 +113,7 @@ func TestLiveLevels(t *testing.T) {
 		t.Errorf("other has no such predicate:\n%s", out)
 	}
 	code, _, stderr := execute(t, "why", "quit")
-	if code != exitFailure || !containsAll(stderr, []string{`"gsync" has no predicate "quit": did you mean "quiet"? it has quiet`, `"other" has no predicate "quit": it has none`}) {
+	if code != exitFailure || !containsAll(stderr, []string{`"gsync" has no predicate "quit": did you mean "quiet"? known predicates: quiet`, `"other" has no predicate "quit": there are no predicates`}) {
 		t.Errorf("exit %d, stderr %q", code, stderr)
 	}
 	p.stop()

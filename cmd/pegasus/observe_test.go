@@ -89,7 +89,7 @@ func TestHealth(t *testing.T) {
 	p.line("epoch 1")
 	testwait.Until(t, "readiness", func() bool {
 		code, body := get(t, operators+"/readyz?verbose")
-		if code == http.StatusOK && !strings.Contains(body, "[+] gsync members: 2 online, 1 needed\n[+] gsync epoch: 1 in force\n") {
+		if code == http.StatusOK && !strings.Contains(body, "[+] gsync members: 2 online, 1 needed\n[+] gsync epoch: 1 active\n") {
 			t.Errorf("when ready:\n%s", body)
 		}
 		return code == http.StatusOK

@@ -192,7 +192,7 @@ func TestResumeLeavesWhatIsNoJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		empty: ": resume: it is empty, or its first line was not written to the end: nothing can be replayed\n",
+		empty: ": resume: the journal is empty, or its first line was not written to the end: nothing can be replayed\n",
 		pipe:  "resume " + pipe + ": not a regular file: give the journal of a run\n",
 	} {
 		code, _, stderr := execute(t, "program", "run", file, "--nats", url, "--resume", path)

@@ -262,7 +262,7 @@ func TestRedactedValuesAppearNowhere(t *testing.T) {
 		}
 		places[args] = stdout + stderr
 	}
-	for _, text := range []string{"not compared: secret is not judged: it reads the redacted .token, whose values are not recorded", "plain fired"} {
+	for _, text := range []string{"not compared: secret is not judged: the predicate reads the redacted .token, whose values are not recorded", "plain fired"} {
 		if !strings.Contains(places["replay -v "+journals], text) {
 			t.Errorf("no %q in the replay:\n%s", text, places["replay -v "+journals])
 		}

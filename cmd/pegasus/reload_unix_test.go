@@ -88,7 +88,7 @@ func TestProgramRunReloads(t *testing.T) {
 	run.line("pair: gsync awaits 2 processors of group pairs.")
 	const kept = "reload refused, the old configuration stays in force: "
 	write("times: 2", "times: 3")
-	run.line(kept + `synchronizer "gsync": reload: gsync: the program is another one now, and the one that runs goes on as it began: restart to change that`)
+	run.line(kept + `synchronizer "gsync": reload: gsync: the file has another program now, and the running program continues unchanged: restart to change that`)
 	write("{high:", "{higher:")
 	run.line(kept, `program.body.seq[1].if: there is no predicate "high"`)
 	write("> 0.9", "> 0.99")

@@ -152,7 +152,7 @@ func (c *compiler) needs() {
 			nodes[0].slots++
 		}
 	}
-	// Parents stand before what is inside them.
+	// Parents stand before their inner constructs.
 	for i := range nodes {
 		n := &nodes[i]
 		if n.parent < 0 || !nodes[n.parent].need {
@@ -268,7 +268,7 @@ func parType(n *node, kids []Type, nodes []node) Type {
 	return t
 }
 
-// inputType is the type of what a construct is given.
+// inputType is the type of a construct's input.
 func (c *compiler) inputType(n *node) Type {
 	switch {
 	case n.input != "":
@@ -290,7 +290,7 @@ func (c *compiler) inputType(n *node) Type {
 
 const misfitHint = "change one of the types, or refer to another result"
 
-// each tells the types that the result of a construct may have, with what has them.
+// each lists the types that the result of a construct may have, with their constructs.
 func (c *compiler) each(i int32, tell func(*node, Type)) {
 	n := &c.compiled.nodes[i]
 	switch n.kind {

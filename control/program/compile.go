@@ -13,7 +13,7 @@ import (
 // Fault is one thing that is wrong in a program.
 type Fault struct {
 	Path    string // where, as in "body.seq[1].par.do"
-	Message string // what is wrong, one line
+	Message string // the fault, one line
 	Hint    string // what to do
 }
 
@@ -63,7 +63,7 @@ type ref struct {
 // node is a construct of a compiled program.
 type node struct {
 	kind   Kind
-	label  string // its name, or that of its block
+	label  string // its name, or the name of its block
 	path   string
 	parent int32
 	depth  int32
@@ -108,7 +108,7 @@ type Compiled struct {
 // Program returns the program that was compiled.
 func (p *Compiled) Program() *Program { return p.program }
 
-// Blocks is the number of block instances, those of a loop counted once.
+// Blocks is the number of block instances, the instances of a loop counted once.
 func (p *Compiled) Blocks() int { return p.blocks }
 
 // Predicates lists the predicates that the program reads or attaches, as
@@ -118,7 +118,7 @@ func (p *Compiled) Predicates() []string { return slices.Clone(p.names) }
 // Info describes a construct of a compiled program.
 type Info struct {
 	Kind  Kind          // which construct it is
-	Name  string        // its own, or that of its block; empty if it has none
+	Name  string        // its own, or its block's; empty if it has none
 	Path  string        // where it stands: "body.seq[1].par.do"
 	Type  Type          // of its result
 	Block *Block        // of a Do
@@ -130,7 +130,7 @@ type Info struct {
 	Limit time.Duration // its deadline, 0 for none
 	From  string        // where its input comes from
 	Input string        // JSON; empty if it is not written in the program
-	Kids  []int         // what is inside it, in order; of a switch the else branch is the last
+	Kids  []int         // its inner constructs, in order; of a switch the else branch is the last
 	Else  int           // what runs in its place after it has failed, -1 for none
 }
 
@@ -151,8 +151,8 @@ func (p *Compiled) Attached(predicate string) bool {
 	return false
 }
 
-// Constructs is the number of constructs. They are numbered from 0 in the order
-// of the program, each before what is inside it.
+// Constructs is the number of constructs. They are numbered from 0 in the order of the program,
+// each before its inner constructs.
 func (p *Compiled) Constructs() int { return len(p.nodes) }
 
 // Info describes the construct of that number.

@@ -8,7 +8,7 @@
 // processes on nodes:
 //
 //	Seq      one construct after another
-//	Par      constructs in parallel, or replicas of one, up to a JOIN
+//	Par      constructs in parallel, or replicas of a construct, up to a JOIN
 //	If       one of two, by a predicate
 //	Case     the first whose predicate is true
 //	While    repeated while a predicate is true, evaluated before each iteration
@@ -26,17 +26,15 @@
 //
 // # Interpretation
 //
-// A [Run] is one execution of a compiled program. It is pure: [Run.Step] takes the
-// present instant and one input and puts what is to be done into an [Output]. It
-// has one owner. The same inputs give the same outputs, so a run can be rebuilt
-// from its recorded inputs.
+// A [Run] is one execution of a compiled program. It is pure: [Run.Step] takes the present
+// instant and one input and puts its requests into an [Output]. It has one owner. The same
+// inputs give the same outputs, so a run can be rebuilt from its recorded inputs.
 //
-// The inputs of a run come in the order of the global states they rest on: the
-// verdicts on a global state before the ends of blocks that hold in it. So what
-// a switch after a JOIN reads is the verdict on the global state that passed the
-// JOIN, or a later one. A verdict holds until the next one on its predicate, or
-// until its synchronizer has begun a newer epoch. A switch that reads unknown
-// waits.
+// The inputs of a run come in the order of the global states they rest on: the verdicts on a
+// global state before the ends of blocks that hold in it. So a switch after a JOIN reads the
+// verdict on the global state that passed the JOIN, or a later verdict. A verdict holds until
+// the next one on its predicate, or until its synchronizer has begun a newer epoch. A switch
+// that reads unknown waits.
 //
 // Every switch and every JOIN that passes is reported with the decision it passed
 // on.

@@ -31,7 +31,7 @@ func (r *Run) release(f int32) {
 	r.free = append(r.free, f)
 }
 
-// chain is a list of what has numbers, oldest first. -1 stands for none.
+// chain is a list of numbered things, oldest first. -1 stands for none.
 type chain struct{ first, last int32 }
 
 // link is what a chain keeps of each.

@@ -68,7 +68,7 @@ func (p *Compiled) Draw() *Graph {
 }
 
 const (
-	failedLabel = "failed" // the way to what runs in the place of what failed
+	failedLabel = "failed" // the way to the replacement of a failed construct
 	againLabel  = "again"  // the way back to a WHILE
 )
 

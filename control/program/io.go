@@ -108,8 +108,8 @@ type Action struct {
 // branch, or what follows.
 const Otherwise = control.Otherwise
 
-// Output is what a step asks for and tells. Step truncates and fills it; what is
-// in it is good until the next step.
+// Output is the requests and reports of a step. Step truncates and fills it; its contents are
+// valid until the next step.
 type Output struct {
 	// Actions are in the order in which they came about.
 	Actions []Action

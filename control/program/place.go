@@ -283,7 +283,7 @@ type BlockStatus struct {
 	Construct int    // its number, see [Compiled.Info]
 	Block     ID     // the attempt that runs or waits
 	Node      string // empty: it waits for one
-	Stopping  bool   // it was told to end and has not yet
+	Stopping  bool   // it was asked to end and has not yet
 }
 
 // Blocks lists the blocks that have begun and not ended, in the order of their

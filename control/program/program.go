@@ -63,7 +63,7 @@ type Block struct {
 // under the deadline.
 type Construct interface{ construct() }
 
-// Seq runs constructs one after another. Its result is that of the last.
+// Seq runs constructs one after another. Its result is the result of the last.
 type Seq struct {
 	Name     string        `yaml:"name"`           // for references; empty for none
 	Of       []Construct   `yaml:"seq,constructs"` // at least one, in order
@@ -117,9 +117,9 @@ type When struct {
 	Then Construct `yaml:"then,required,construct"` // what runs if it is the first that is true
 }
 
-// While runs Do again and again as long as the predicate When is true. From or
-// Input give what "NAME.previous" stands for the first time; later it is the
-// result of the time before. The result is that of the last time.
+// While runs Do again and again as long as the predicate When is true. From or Input give the
+// value of "NAME.previous" the first time; later it is the result of the time before. The
+// result is the result of the last time.
 type While struct {
 	Name     string        `yaml:"name"`                  // for references; empty for none
 	When     string        `yaml:"while"`                 // a predicate, as in [If], read before each iteration
@@ -154,8 +154,8 @@ type Do struct {
 	// Retry is how often a block that failed, or whose node was lost, is started
 	// again, on another node if there is one.
 	Retry int `yaml:"retry"`
-	// Async names the predicates that the block is under while it runs: their signals
-	// go to such blocks only, to those of them that the signal is addressed to.
+	// Async names the predicates that the block is under while it runs: their signals go to
+	// such blocks only, and only to the blocks that the signal is addressed to.
 	Async    []string      `yaml:"async"`
 	Name     string        `yaml:"name"`           // empty: references use the block's name
 	Deadline time.Duration `yaml:"deadline"`       // from its start to its end, all attempts and waiting for a node included; 0 for none
@@ -196,7 +196,7 @@ type Env struct {
 	ThreadLevels []ThreadLevel // the thread-level synchronizers in the file
 }
 
-// Predicate is one that a switch can read or a block can be under.
+// Predicate is a predicate that a switch can read or a block can be under.
 type Predicate struct {
 	Synchronizer string // whose predicate it is
 	Name         string // within that synchronizer

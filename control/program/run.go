@@ -94,7 +94,7 @@ type Run struct {
 	freed           bool // a node has more free than when blocks were placed last
 }
 
-// taken is what was made of an input for the blocks of a construct.
+// taken is the value made of an input for the blocks of a construct.
 type taken struct {
 	by                *node
 	input, given, why string
@@ -119,10 +119,10 @@ func NewRun(c *Compiled) *Run {
 // Finished reports whether the run has ended.
 func (r *Run) Finished() bool { return r.finished }
 
-// Step takes one input. Instants do not go back: an earlier one counts as the
-// one before. First what is due by now happens, then the input; but nothing is
-// started or told any more on a node that the input is the loss of, and nothing passes by a
-// verdict of an epoch that it ends. The output is reset and filled.
+// Step takes one input. Instants do not go back: an earlier instant counts as the one before.
+// First everything due by now happens, then the input. Step starts or reports nothing more on a
+// node that the input loses, and nothing passes by a verdict of an epoch that the input ends.
+// The output is reset and filled.
 func (r *Run) Step(now clocksync.Instant, in *Input, out *Output) {
 	out.reset()
 	r.out, r.now = out, max(r.now, now)

@@ -15,7 +15,7 @@ import (
 // Base is what a [Type] is made of.
 type Base uint8
 
-// The bases of types. The zero one is of what has no value.
+// The bases of types. The zero base stands for no value.
 const (
 	None Base = iota
 	Any       // any JSON value: it is not checked before it is there

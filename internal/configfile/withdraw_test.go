@@ -57,7 +57,7 @@ func TestWithdrawFaults(t *testing.T) {
 		"{when: .load > 2, for: 2h}":              {"work.withdraw.for: a condition has to hold for 2h0m0s: use 0s to 1h0m0s"},
 		"{back: .load > 2}":                       {"work.withdraw: the condition when is missing: members withdraw while it holds: write when: CONDITION"},
 		"{for: 2s}":                               {"work.withdraw: the condition when is missing"},
-		"{when: .load > 2, back: ' .load > 2'}":   {"work.withdraw.back: it is the same as when: a member would withdraw and come back again and again"},
+		"{when: .load > 2, back: ' .load > 2'}":   {"work.withdraw.back: back is the same as when: a member would withdraw and come back again and again"},
 		"{when: .load > 2, until: .load < 2}":     {"until"},
 	} {
 		_, err := configfile.Parse("t.yaml", withdrawing(rule))

@@ -319,36 +319,36 @@ func TestJournalRefusals(t *testing.T) {
 		return strings.Join(list, "") + "\n"
 	}
 	_, out, _ := strings.Cut(lines[2], `"out":"`)
-	const kinds = `it has to have one of tick, hello, batch, alive, shared, gone, ack, timeline, config, body, cancel, restart, term, kept, end`
+	const kinds = `a line needs one of tick, hello, batch, alive, shared, gone, ack, timeline, config, body, cancel, restart, term, kept, end`
 	for want, text := range map[string]string{
-		`it is empty, or its first line was not written to the end: nothing can be replayed`:          lines[0][:40],
-		`line 1: the first line is no header of a journal, as run --journal writes it`:                strings.Join(lines[1:], ""),
-		`line 1: its format is 1, and this version of pegasus reads 2: use the version that wrote it`: swap(1, `"journal":2`, `"journal":1`),
-		`line 1: it is no line of a journal: json: unknown field "terms"`:                             swap(1, `"term"`, `"terms"`),
-		`line 2: it is no line of a journal: json: unknown field "hallo"`:                             swap(2, `"hello"`, `"hallo"`),
-		`line 2: it is no line of a journal: invalid character 'x' looking for beginning of value`:    swap(2, `{`, `x`),
-		`line 2: from "": use letters, digits, - and _, at most 64`:                                   swap(2, `"from":"w1",`, ``),
-		`line 3: now goes back from 1000 to 999`:                                                      swap(3, `2000`, `999`),
-		`line 3: now is missing: the instant of the input in ns`:                                      swap(3, `"now":2000,`, ``),
-		`line 3: batch: report 1: field "i": "x" is no int`:                                           swap(3, `-1`, `"x"`),
-		`line 3: batch: report 1: field "fs": 7 is no list of float of at most 64 elements`:           swap(3, `[1.5]`, `7`),
-		`line 3: batch: report 1: field "fs": an element is null: a list of float has values only`:    swap(3, `[1.5]`, `[null]`),
-		`line 3: batch: report 1: 9 values for 8 fields`:                                              swap(3, `-1`, `-1,5`),
-		`line 3: batch: report 2: an end has no state`:                                                swap(3, `"end":true`, `"end":true,"state":[1]`),
-		`line 3: batch: evidence: at is a reading, or a reading, the earliest and the latest time`:    swap(3, `"evidence":{"seq":1,"at":[5,4,null]`, `"evidence":{"seq":1,"at":[5,4]`),
-		`line 3: out: "zz" is no digest of 16 hexadecimal digits`:                                     swap(3, `"out":"`+out, `"out":"zz"}`+"\n"),
+		`the journal is empty, or its first line was not written to the end: nothing can be replayed`:    lines[0][:40],
+		`line 1: the first line is no header of a journal, as run --journal writes it`:                   strings.Join(lines[1:], ""),
+		`line 1: its format is 1, and this version of pegasus reads 2: use the version that wrote it`:    swap(1, `"journal":2`, `"journal":1`),
+		`line 1: the text is no line of a journal: json: unknown field "terms"`:                          swap(1, `"term"`, `"terms"`),
+		`line 2: the text is no line of a journal: json: unknown field "hallo"`:                          swap(2, `"hello"`, `"hallo"`),
+		`line 2: the text is no line of a journal: invalid character 'x' looking for beginning of value`: swap(2, `{`, `x`),
+		`line 2: from "": use letters, digits, - and _, at most 64`:                                      swap(2, `"from":"w1",`, ``),
+		`line 3: now goes back from 1000 to 999`:                                                         swap(3, `2000`, `999`),
+		`line 3: now is missing: the instant of the input in ns`:                                         swap(3, `"now":2000,`, ``),
+		`line 3: batch: report 1: field "i": "x" is no int`:                                              swap(3, `-1`, `"x"`),
+		`line 3: batch: report 1: field "fs": 7 is no list of float of at most 64 elements`:              swap(3, `[1.5]`, `7`),
+		`line 3: batch: report 1: field "fs": an element is null: a list of float has values only`:       swap(3, `[1.5]`, `[null]`),
+		`line 3: batch: report 1: 9 values for 8 fields`:                                                 swap(3, `-1`, `-1,5`),
+		`line 3: batch: report 2: an end has no state`:                                                   swap(3, `"end":true`, `"end":true,"state":[1]`),
+		`line 3: batch: evidence: at is a reading, or a reading, the earliest and the latest time`:       swap(3, `"evidence":{"seq":1,"at":[5,4,null]`, `"evidence":{"seq":1,"at":[5,4]`),
+		`line 3: out: "zz" is no digest of 16 hexadecimal digits`:                                        swap(3, `"out":"`+out, `"out":"zz"}`+"\n"),
 		"line 8: " + kinds:          swap(8, `,"tick":true`, ``),
 		"line 8: " + kinds + "\x00": swap(8, `"tick":true`, `"tick":true,"timeline":"x"`),
-		`line 8: it is no line of a journal: more follows the object`:                          swap(8, "}\n", "} {}\n"),
-		`line 9: group "a b": use letters, digits, - and _, at most 64`:                        swap(9, `"group":"others"`, `"group":"a b"`),
-		`line 4: watched belongs to tick`:                                                      swap(4, `"from":"w1"`, `"from":"w1","watched":true`),
-		`line 4: group belongs to hello, batch, shared and ack`:                                swap(4, `"from":"w1"`, `"from":"w1","group":"others"`),
-		`line 3: batch: of another group's members there are no reports, evidence and quality`: swap(3, `"from":"w1"`, `"from":"w1","group":"others"`),
-		`line 10: it says that 8 inputs come before it, and these are 7: lines are missing`:    strings.Join(append(append([]string(nil), lines[:5]...), lines[6:]...), "") + "\n",
-		`line 10: more lines follow the one that ends the journal`:                             good + "{}\n",
+		`line 8: the text is no line of a journal: more follows the object`:                          swap(8, "}\n", "} {}\n"),
+		`line 9: group "a b": use letters, digits, - and _, at most 64`:                              swap(9, `"group":"others"`, `"group":"a b"`),
+		`line 4: watched belongs to tick`:                                                            swap(4, `"from":"w1"`, `"from":"w1","watched":true`),
+		`line 4: group belongs to hello, batch, shared and ack`:                                      swap(4, `"from":"w1"`, `"from":"w1","group":"others"`),
+		`line 3: batch: of another group's members there are no reports, evidence and quality`:       swap(3, `"from":"w1"`, `"from":"w1","group":"others"`),
+		`line 10: the last line counts 8 inputs before it, and the journal has 7: lines are missing`: strings.Join(append(append([]string(nil), lines[:5]...), lines[6:]...), "") + "\n",
+		`line 10: more lines follow the last line of the journal`:                                    good + "{}\n",
 	} {
 		want := strings.TrimSuffix(want, "\x00")
-		if strings.HasPrefix(want, "line 10: it says") {
+		if strings.HasPrefix(want, "line 10: the last line counts") {
 			want = strings.Replace(want, "line 10", "line 9", 1) // One is missing.
 		}
 		if err := readAll(text); err == nil || err.Error() != want {
@@ -358,10 +358,10 @@ func TestJournalRefusals(t *testing.T) {
 	if err := readAll(swap(1, `{group: g}`, `{group: h}`)); err == nil || !strings.HasSuffix(err.Error(), "stands there: the text was changed") {
 		t.Errorf("a changed configuration: %v", err)
 	}
-	if err := readAll(swap(3, `"seq":2`, `"seq":1`)); err == nil || !strings.Contains(err.Error(), "it is not above the one before") {
+	if err := readAll(swap(3, `"seq":2`, `"seq":1`)); err == nil || !strings.Contains(err.Error(), "the number is not above the number before") {
 		t.Errorf("reports out of order: %v", err)
 	}
-	if err := readAll(lines[0] + strings.Repeat(" ", journal.MaxLine) + "\n"); err == nil || err.Error() != "line 2: it is longer than 16777216 bytes" {
+	if err := readAll(lines[0] + strings.Repeat(" ", journal.MaxLine) + "\n"); err == nil || err.Error() != "line 2: the line is longer than 16777216 bytes" {
 		t.Errorf("a line that is too long: %v", err)
 	}
 }

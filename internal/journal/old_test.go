@@ -242,7 +242,7 @@ func TestLastTerm(t *testing.T) {
 func TestEndOfAStream(t *testing.T) {
 	j := journal.Follow(&plan.Level{})
 	var rec journal.Record
-	if err := j.Take([]byte(`{"end":0}`), &rec); err == nil || err.Error() != "line 0: it is the end of a file, and these lines come one by one" {
+	if err := j.Take([]byte(`{"end":0}`), &rec); err == nil || err.Error() != "line 0: the line is the end of a file, and these lines come one by one" {
 		t.Error(err)
 	}
 }

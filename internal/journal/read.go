@@ -55,7 +55,7 @@ func Read(r io.Reader) (*Reader, error) {
 	j := &Reader{r: bufio.NewReaderSize(r, 256<<10), now: clocksync.MinInstant}
 	text, err := j.next()
 	if errors.Is(err, io.EOF) {
-		return nil, errors.New("it is empty, or its first line was not written to the end: nothing can be replayed")
+		return nil, errors.New("the journal is empty, or its first line was not written to the end: nothing can be replayed")
 	}
 	if err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func (j *Reader) next() ([]byte, error) {
 		case err == nil && len(j.long) == 0:
 			return part[:len(part)-1], nil
 		case len(j.long)+len(part) > MaxLine:
-			return nil, j.fault(fmt.Errorf("it is longer than %d bytes", MaxLine))
+			return nil, j.fault(fmt.Errorf("the line is longer than %d bytes", MaxLine))
 		}
 		j.long = append(j.long, part...)
 		switch {
@@ -196,16 +196,16 @@ func (j *Reader) next() ([]byte, error) {
 func (j *Reader) end(l *journalLine) error {
 	switch {
 	case j.r == nil:
-		return errors.New("it is the end of a file, and these lines come one by one")
+		return errors.New("the line is the end of a file, and these lines come one by one")
 	case l.kinds() > 0:
-		return errors.New("it has both an input and the end")
+		return errors.New("the line has both an input and the end")
 	}
 	if *l.End != j.Inputs {
-		return fmt.Errorf("it says that %d inputs come before it, and these are %d: lines are missing", *l.End, j.Inputs)
+		return fmt.Errorf("the last line counts %d inputs before it, and the journal has %d: lines are missing", *l.End, j.Inputs)
 	}
 	j.Ended, j.Stopped = true, l.Stopped
 	if _, err := j.r.ReadByte(); !errors.Is(err, io.EOF) {
-		return errors.New("more lines follow the one that ends the journal")
+		return errors.New("more lines follow the last line of the journal")
 	}
 	return nil
 }
@@ -302,7 +302,7 @@ func (l *journalLine) kinds() int {
 func (j *Reader) input(l *journalLine, rec *Record) error {
 	switch {
 	case l.kinds() != 1:
-		return errors.New("it has to have one of tick, hello, batch, alive, shared, gone, ack, timeline, config, body, cancel, restart, term, kept, end")
+		return errors.New("a line needs one of tick, hello, batch, alive, shared, gone, ack, timeline, config, body, cancel, restart, term, kept, end")
 	case l.Now == nil || !l.Now.Finite():
 		return errors.New("now is missing: the instant of the input in ns")
 	case *l.Now < j.now && l.Restart == nil: // Which may be on another clock.
@@ -552,10 +552,10 @@ func strict(text []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
-		return fmt.Errorf("it is no line of a journal: %w", err)
+		return fmt.Errorf("the text is no line of a journal: %w", err)
 	}
 	if d.InputOffset() < int64(len(bytes.TrimRight(text, " \t\r"))) {
-		return errors.New("it is no line of a journal: more follows the object")
+		return errors.New("the text is no line of a journal: more follows the object")
 	}
 	return nil
 }

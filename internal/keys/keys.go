@@ -80,7 +80,7 @@ func Init(dir string, c Config, now time.Time) error {
 		}
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("keys: directory %s: give one that this user may write to: %w", dir, err)
+		return fmt.Errorf("keys: directory %s: give a directory that this user may write to: %w", dir, err)
 	}
 	if err := checkDir(dir); err != nil {
 		return err

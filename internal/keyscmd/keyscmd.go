@@ -112,7 +112,7 @@ func newPermissions(fail func(error) error) *cobra.Command {
 	return cmd
 }
 
-const initHelp = `init makes a directory with the keys of a group: those of an operator, of an account
+const initHelp = `init makes a directory with the keys of a group: of an operator, of an account
 and of each role, and server.conf for a NATS server that trusts them. With --tls it
 also makes a certificate for the server, and ca.pem for its clients.
 
@@ -203,7 +203,7 @@ func newInit(fail func(error) error, now func() time.Time) *cobra.Command {
 	flags.StringVar(&c.Tenant, "tenant", "default", "`NAME` of the tenant")
 	flags.StringVar(&c.Group, "group", "", "`NAME` of the group")
 	flags.BoolVar(&c.TLS, "tls", false, "make a certificate for the server")
-	flags.StringArrayVar(&c.Hosts, "host", nil, "`NAME` or address of the server in its certificate, once for each (default those of loopback)")
+	flags.StringArrayVar(&c.Hosts, "host", nil, "`NAME` or address of the server in its certificate, once for each (default the names of loopback)")
 	return cmd
 }
 

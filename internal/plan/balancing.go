@@ -106,7 +106,7 @@ func (c *compiler) balanceTexts(at string, s *config.Balance) {
 		}
 	}
 	if s.Loads != "" && strings.TrimSpace(s.Loads) == "" { // Nothing at all has been reported.
-		c.report(at+".loads", -1, "an empty text", "it is required here")
+		c.report(at+".loads", -1, "an empty text", "the key needs a value here")
 	}
 }
 

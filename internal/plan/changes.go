@@ -65,7 +65,7 @@ func (p *Level) fixed(to *Level) error {
 	case p.Work != nil && to.Work == nil:
 		refuse("there is no section work any more, whose fields the members report")
 	case p.Work != nil && (p.Work.Store != to.Work.Store || p.Work.Log != to.Work.Log):
-		refuse("the tasks lie in another store or log now, and members keep the one that they have opened")
+		refuse("the section work names another store or log now, and members keep the store they have opened")
 	case p.State.Hash() != to.State.Hash():
 		refuse("the declared state is now %s, and was %s, by which the members report", schemaText(to.State), schemaText(p.State))
 	}
@@ -76,7 +76,7 @@ func (p *Level) fixed(to *Level) error {
 	case to.Program == nil:
 		refuse("the file has no program any more, and one runs")
 	case !p.Program.Same(to.Program):
-		refuse("the program is another one now, and the one that runs goes on as it began")
+		refuse("the file has another program now, and the running program continues unchanged")
 	}
 	if string(p.Below) != string(to.Below) {
 		refuse("the thread-level section below it, or what that sees of its state and signals, is another one, and the members run the old one")

@@ -65,7 +65,7 @@ func Compile(sec *config.Section, report FaultFunc) *Level {
 	c.lets("let", s.Let)
 	c.plan.names = c.env
 	if len(s.Process) > 0 && !s.Members.Threads {
-		report("process", -1, "only a thread-level synchronizer has a process: its members are the threads of one", "")
+		report("process", -1, "only a thread-level synchronizer has a process: its members are the threads of a process", "")
 	}
 	c.predicates()
 	c.compileBalance()
@@ -155,7 +155,7 @@ func (c *compiler) modality(at string, p *config.Predicate, r *Rule) {
 	switch {
 	case err == nil:
 		if modality == scgs.Possibly {
-			c.report(at+".modality", -1, "a threshold is of what certainly held", "write modality: "+AtLeast+"; possibly is for all(members, condition) alone")
+			c.report(at+".modality", -1, "a threshold counts conditions that certainly held", "write modality: "+AtLeast+"; possibly is for all(members, condition) alone")
 		}
 		r.Detector = Detector{Local: local, AtLeast: k}
 	case p.Modality == AtLeast:
@@ -184,13 +184,13 @@ func (c *compiler) firing(at string, p *config.Predicate, r *Rule) {
 	case p.For > 0 && p.Every:
 		c.report(at+".every", -1, "every fires on each global state and has no hold time: leave out every or for", "")
 	case p.For > 0 && r.Detector.Modality == scgs.Possibly:
-		c.report(at+".for", -1, "what possibly held has no certain hold time", "leave out for, or use definitely")
+		c.report(at+".for", -1, "a condition that possibly held has no certain hold time", "leave out for, or use definitely")
 	}
 	switch {
 	case p.Every && r.Detector.Each:
-		c.report(at+".every", -1, "it is judged for each member, and fires each time that the condition becomes true of one: leave out every", "")
+		c.report(at+".every", -1, "the predicate is judged for each member, and fires each time that the condition becomes true for a member: leave out every", "")
 	case p.Every && threshold:
-		c.report(at+".every", -1, "a threshold fires on each new set of members by itself",
+		c.report(at+".every", -1, "a threshold fires on each new set of members anyway",
 			"leave out every; to fire on each global state write len(filter(members, CONDITION)) instead of count")
 	case p.Every && r.Detector.Modality != scgs.Inst:
 		c.report(at+".every", -1, "every fires on each global state, and under this modality none is judged: leave out every or modality", "")
@@ -212,7 +212,7 @@ func (c *compiler) firing(at string, p *config.Predicate, r *Rule) {
 	case threshold:
 		c.report(at+".until", -1, "a threshold fires on each new set of members, whatever was before: leave out until", "cooldown limits how often it fires")
 	case strings.TrimSpace(p.Until) == strings.TrimSpace(p.When):
-		c.report(at+".until", -1, "it is the same as when: the predicate would fire on each global state on which it holds", "write every: true if that is meant")
+		c.report(at+".until", -1, "until is the same as when: the predicate would fire on each global state on which it holds", "write every: true if that is meant")
 	}
 }
 
@@ -273,7 +273,7 @@ func (c *compiler) signal(at, predicate string, s *config.Signal, r *Rule) {
 		c.report(at+".kind", -1, fmt.Sprintf("%q is no kind of signal", s.Kind), "use activate or cancel")
 	}
 	if s.Region == config.WorkName && c.sec.Synchronizer.Work != nil && !c.ending {
-		c.report(at+".region", -1, "the region "+s.Region+" is that of the section work, in which members wait for the end of a phase", "give the region another name, or write the condition as end: under work")
+		c.report(at+".region", -1, "the region "+s.Region+" belongs to the section work, in which members wait for the end of a phase", "give the region another name, or write the condition as end: under work")
 	}
 	if s.Expires <= 0 || s.Expires > config.MaxExpiry {
 		c.report(at+".expires", -1, fmt.Sprintf("a signal expires after more than 0 and at most %v", config.MaxExpiry), "")
@@ -325,7 +325,7 @@ func (c *compiler) target(at string, s *config.Signal, r *Rule, out *Send) {
 	case s.ToDefault && c.group != "", strings.TrimSpace(t.Expr) == toGroup && c.group != "":
 		out.To = c.program(at, "members", c.env.Members)
 	case strings.TrimSpace(t.Expr) == toGroup:
-		c.report(at, -1, "the group is that of the members with one value of a field, and this predicate has no by", "write all, or a group such as filter(members, .load > 2)")
+		c.report(at, -1, "the group has the members with the same value of a field, and this predicate has no by", "write all, or a group such as filter(members, .load > 2)")
 	case strings.TrimSpace(t.Expr) == config.Everybody.Expr && c.group != "":
 		out.To, out.ToAll = c.program(at, t.Expr, c.plan.Env.Members), true
 	case strings.TrimSpace(t.Expr) == config.Holders && !r.Detector.Exists() && !c.unsure:

@@ -51,7 +51,7 @@ func (c *compiler) goPredicate(g *GoPredicate) {
 		c.report(at, -1, "there is a predicate of that name already", "give it another name")
 	}
 	if g.Judge == nil {
-		c.report(at, -1, "it has no Judge", "give a function, or write the predicate in the configuration")
+		c.report(at, -1, "the predicate has no Judge", "give a function, or write the predicate in the configuration")
 	}
 	p := g.Predicate
 	p.Signal = slices.Clone(p.Signal)

@@ -184,7 +184,7 @@ func (r *Rule) Again() string {
 	if r.Until != nil {
 		return "its until is true"
 	}
-	return "it was false"
+	return "the condition was false"
 }
 
 // Source is the text of the condition, for people.

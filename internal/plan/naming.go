@@ -65,7 +65,7 @@ func (c *compiler) by(key string, p *config.Predicate) {
 		c.report(at+".by", -1, fmt.Sprintf("the names of the predicates would show the values of the redacted field %q", field), "group by another field, or leave out redact")
 		return
 	case p.Each != "":
-		c.report(at+".by", -1, "it is judged for each member by itself: leave out by or each", "")
+		c.report(at+".by", -1, "each already judges each member separately: leave out by or each", "")
 		return
 	}
 	values := c.plan.State[i].Words
@@ -112,7 +112,7 @@ func (c *compiler) each(at string, p *config.Predicate, r *Rule) {
 		return
 	}
 	if p.Modality != "" {
-		c.report(at+".modality", -1, "the state of one member holds or does not: leave out modality or each", "")
+		c.report(at+".modality", -1, "each judges a single state, which holds or does not: leave out modality or each", "")
 	}
 	r.Detector = Detector{Each: true}
 	defer func() { c.env = c.env.One() }()
@@ -128,7 +128,7 @@ func (c *compiler) each(at string, p *config.Predicate, r *Rule) {
 // eachUntil compiles what ends the run of one member.
 func (c *compiler) eachUntil(at string, p *config.Predicate, r *Rule) {
 	if p.For > 0 {
-		c.report(at+".until", -1, "of one member the condition has to hold for all of the hold time: leave out for or until", "")
+		c.report(at+".until", -1, "with each the condition has to hold for all of the hold time: leave out for or until", "")
 	}
 	when, local, err := c.env.Each(p.Until)
 	if err != nil {
@@ -150,7 +150,7 @@ func (c *compiler) limits(at string, p *config.Predicate, r *Rule) {
 		r.Once = p.Once
 	case config.OnceMember:
 		if r.Once = p.Once; !r.Detector.Each {
-			c.report(at+".once", -1, "once for a member is for a predicate that is judged for each by itself", "write each: members, or once: run or epoch")
+			c.report(at+".once", -1, "once for a member needs a predicate that is judged for each member", "write each: members, or once: run or epoch")
 		}
 	default:
 		c.report(at+".once", -1, fmt.Sprintf("%q is no time in which it fires once", p.Once), "use run, epoch or member, or leave it out")
@@ -163,7 +163,7 @@ func (c *compiler) limits(at string, p *config.Predicate, r *Rule) {
 		where := at + ".after." + e.Key
 		switch {
 		case e.Value < 0 || e.Value > maxAfter:
-			c.report(where, -1, fmt.Sprintf("it fires from 0s to %v after the other one", maxAfter), "")
+			c.report(where, -1, fmt.Sprintf("the time after the other predicate must be from 0s to %v", maxAfter), "")
 		case e.Key == strings.TrimPrefix(at, "predicates."):
 			c.report(where, -1, "a predicate does not fire after itself", "name another one; cooldown is the least time between two firings of this one")
 		}
@@ -194,7 +194,7 @@ func (c *compiler) refire(at string, p *config.Predicate, r *Rule) {
 	case p.Every:
 		c.report(at+".refire", -1, "every fires on each global state: leave out every or refire", "")
 	case r.Detector.Each:
-		c.report(at+".refire", -1, "it is judged for each member, for which a new epoch is nothing new: leave out each or refire", "")
+		c.report(at+".refire", -1, "each judges each member, for which a new epoch is nothing new: leave out each or refire", "")
 	}
 }
 

@@ -34,9 +34,9 @@ func (p *Level) Blockers(members []string, value func(i int, name string) scgs.V
 		switch v = value(i, "phase"); {
 		case v.Type() == scgs.Invalid:
 		case v.Int() == 0:
-			add(name, "it has not opened the space: its program has to call work.Open")
+			add(name, "the member has not opened the space: its program has to call work.Open")
 		case v.Int() < newest:
-			add(name, "it is in phase %d, and others are in phase %d: it does not know yet that its phase is over", v.Int(), newest)
+			add(name, "the member is in phase %d, and others are in phase %d: it does not know yet that its phase is over", v.Int(), newest)
 		case own || newest <= ended:
 		default:
 			if v := value(i, "idle"); v.Type() == scgs.Bool && !v.Bool() {
@@ -66,7 +66,7 @@ func tasksText(value func(field string) scgs.Value) string {
 		}
 	}
 	if len(parts) == 0 {
-		return "it has tasks, or tasks that it has put are open: pegasus work status counts them, and those that wait for others"
+		return "the member has tasks, or has put tasks that are open: pegasus work status counts them, and the tasks that wait for other tasks"
 	}
 	return "tasks: " + strings.Join(parts, ", ")
 }

@@ -116,7 +116,7 @@ func (p *Level) unrecorded(recorded scgs.Schema) map[string]string {
 // lacks says what a rule depends on that is not recorded; empty if there is nothing.
 func (p *Level) lacks(r *Rule, recorded scgs.Schema, reasons map[string]string, variables map[int]string) string {
 	if r.Judge != nil && (p.State.Redacts() || recorded.Redacts() || p.Memory().Redacts() || len(variables) > 0) {
-		return "it is a function of the program, which may read redacted fields, whose values are not recorded"
+		return "the predicate is a function of the program, which may read redacted fields, whose values are not recorded"
 	}
 	for _, e := range r.expressions() {
 		read := p.Env.Redacts(e.Uses())
@@ -126,17 +126,17 @@ func (p *Level) lacks(r *Rule, recorded scgs.Schema, reasons map[string]string, 
 			}
 		}
 		if read != "" {
-			return "it reads the redacted " + read + ", whose values are not recorded"
+			return "the predicate reads the redacted " + read + ", whose values are not recorded"
 		}
 		for i, name := range variables {
 			if e.Uses().Memory>>i&1 == 1 {
-				return fmt.Sprintf("it reads memory.%s, which %s sets, and that depends on redacted fields", p.Variables[i].Field.Name, name)
+				return fmt.Sprintf("the predicate reads memory.%s, set by predicate %s, which depends on redacted fields", p.Variables[i].Field.Name, name)
 			}
 		}
 	}
 	for _, a := range r.After {
 		if reasons[a.Rule] != "" {
-			return fmt.Sprintf("it fires after %s, and that depends on redacted fields", a.Rule)
+			return fmt.Sprintf("the predicate fires after %s, which depends on redacted fields", a.Rule)
 		}
 	}
 	return ""

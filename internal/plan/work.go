@@ -97,7 +97,7 @@ func (c *compiler) withdraw(at string, w *config.Withdraw) {
 		c.report(at+".for", -1, fmt.Sprintf("a condition has to hold for %v: use 0s to %v", w.For, mostStuck), "")
 	}
 	if w.When != "" && strings.TrimSpace(w.When) == strings.TrimSpace(w.Back) {
-		c.report(at+".back", -1, "it is the same as when: a member would withdraw and come back again and again", "write the condition under which a member takes work again, such as .work.share > 0.6")
+		c.report(at+".back", -1, "back is the same as when: a member would withdraw and come back again and again", "write the condition under which a member takes work again, such as .work.share > 0.6")
 	}
 }
 

@@ -89,7 +89,7 @@ func (c *compiler) workNames(s *config.Synchronizer) {
 		case section && f.Name == config.WorkName:
 			c.report("state."+f.Name, -1, "the field "+f.Name+" is reserved: the section work fills the fields work.NAME", "give the field another name")
 		case section && filled && !slices.Contains(c.filled(), short):
-			c.report("state."+f.Name, -1, fmt.Sprintf("the section work has no field %s", f.Name), "it has work."+strings.Join(c.filled(), ", work."))
+			c.report("state."+f.Name, -1, fmt.Sprintf("the section work has no field %s", f.Name), "the fields are work."+strings.Join(c.filled(), ", work."))
 		case !section && filled:
 			c.report("state", -1, fmt.Sprintf("the field %s is filled by the section work, and there is none", f.Name), "add work: {}, or give the field another name")
 		}

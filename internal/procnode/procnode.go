@@ -130,7 +130,7 @@ func (p *process) outcome(err error) (json.RawMessage, error) {
 		return json.RawMessage("null"), nil
 	}
 	if !json.Valid(result) || !utf8.Valid(result) {
-		return nil, p.failure(fmt.Errorf("what it wrote to stdout is no JSON value: it begins with %.60q", result))
+		return nil, p.failure(fmt.Errorf("the output on stdout is no JSON value: it begins with %.60q", result))
 	}
 	return result, nil
 }
@@ -147,7 +147,7 @@ func (p *process) live(ctx context.Context, grace time.Duration) error {
 	err = p.start()
 	_ = theirs.Close()
 	if err != nil {
-		return fmt.Errorf("it cannot be started: %w", err)
+		return fmt.Errorf("cannot be started: %w", err)
 	}
 	ended := make(chan struct{})
 	var beside sync.WaitGroup
@@ -163,10 +163,10 @@ func (p *process) live(ctx context.Context, grace time.Duration) error {
 	_ = states.SetReadDeadline(time.Now().Add(pipeWait)) //nolint:forbidigo // A pipe knows no other clock.
 	beside.Wait()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-		return fmt.Errorf("it ended with %w", exit)
+		return fmt.Errorf("ended with %w", exit)
 	}
 	if errors.Is(err, exec.ErrWaitDelay) {
-		return errors.New("it has ended, and something that left its process group still holds its output")
+		return errors.New("has ended, and a process that left its process group still holds its output")
 	}
 	return err
 }
@@ -231,7 +231,7 @@ type limited struct{ *process }
 
 func (l limited) Write(b []byte) (int, error) {
 	if room := agent.MaxBody - l.stdout.Len(); len(b) > room {
-		l.stop(fmt.Errorf("it wrote more than %d bytes to stdout: let it result in a reference", agent.MaxBody))
+		l.stop(fmt.Errorf("wrote more than %d bytes to stdout: let it result in a reference", agent.MaxBody))
 		return len(b), nil
 	}
 	return l.stdout.Write(b)

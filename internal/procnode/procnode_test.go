@@ -175,19 +175,19 @@ program:
 func TestHostile(t *testing.T) {
 	dir, scripts := t.TempDir(), 0
 	for script, want := range map[string]string{
-		"echo no disk >&2; exit 3":              "command sh: it ended with exit status 3; stderr: no disk",
-		"kill -9 $$":                            "command sh: it ended with signal: killed",
-		`printf '\001\377x'`:                    `command sh: what it wrote to stdout is no JSON value: it begins with "\x01\xffx"`,
-		`printf '"\377"'`:                       `command sh: what it wrote to stdout is no JSON value: it begins with "\"\xff\""`,
-		"yes":                                   "command sh: it wrote more than 1048576 bytes to stdout: let it result in a reference",
+		"echo no disk >&2; exit 3":              "command sh: ended with exit status 3; stderr: no disk",
+		"kill -9 $$":                            "command sh: ended with signal: killed",
+		`printf '\001\377x'`:                    `command sh: the output on stdout is no JSON value: it begins with "\x01\xffx"`,
+		`printf '"\377"'`:                       `command sh: the output on stdout is no JSON value: it begins with "\"\xff\""`,
+		"yes":                                   "command sh: wrote more than 1048576 bytes to stdout: let it result in a reference",
 		`printf '{"loud": 1}\n' >&3; sleep 100`: `command sh: line 1 of its states: agent: the configuration declares no field "loud" of blocks, but none`,
 		"yes >&3":                               `command sh: line 1 of its states: agent: a state is one JSON object, such as {"load": 0.5}, and not "y"`,
 		"head -c 100000 /dev/zero >&3; sleep 100":      "command sh: a line of its states has more than 16384 bytes",
-		"head -c 5000 /dev/zero >&2; exit 1":           "command sh: it ended with exit status 1; stderr: (2952 bytes before) ????????",
-		"exec /nonexistent/program 2>/dev/null":        "command sh: it ended with exit status 127",
-		"head -c 3000000 /dev/zero":                    "command sh: it wrote more than 1048576 bytes to stdout: let it result in a reference",
+		"head -c 5000 /dev/zero >&2; exit 1":           "command sh: ended with exit status 1; stderr: (2952 bytes before) ????????",
+		"exec /nonexistent/program 2>/dev/null":        "command sh: ended with exit status 127",
+		"head -c 3000000 /dev/zero":                    "command sh: wrote more than 1048576 bytes to stdout: let it result in a reference",
 		"printf '\\377\\000\\n' >&3; sleep 100":        `command sh: line 1 of its states: agent: a state is one JSON object, such as {"load": 0.5}, and not "\xff\x00"`,
-		"head -c 5000 /dev/zero >&2; yes >&2 & exit 4": "command sh: it ended with exit status 4; stderr: (",
+		"head -c 5000 /dev/zero >&2; yes >&2 & exit 4": "command sh: ended with exit status 4; stderr: (",
 	} {
 		t.Run(script, func(t *testing.T) {
 			scripts++
@@ -273,7 +273,7 @@ func TestLeavesItsGroup(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "left")
 	w := start(t, fmt.Sprintf(onlyBlock, ""))
 	w.node(t, fmt.Sprintf("%s=%s %s & until [ -e %[2]s ]; do sleep 0.01; done", leaveEnv, file, self), 0)
-	const want = "command sh: it has ended, and something that left its process group still holds its output"
+	const want = "command sh: has ended, and a process that left its process group still holds its output"
 	if end := w.end(t); end.Outcome != program.Failed || end.Reason != want {
 		t.Errorf("%v, %s\nwant %s", end.Outcome, end.Reason, want)
 	}

@@ -227,7 +227,7 @@ func (r *reader) entries(p word, at time.Duration, words []word) []entry {
 		}
 		ramps = append(ramps, m)
 		if times > 0 && times != m.times {
-			r.fault(value, "%q goes on for %d steps, and another field of the entry for %d: they have to agree", value.text, m.times, times)
+			r.fault(value, "%q lasts %d steps, and another field of the entry for %d: they have to agree", value.text, m.times, times)
 		}
 		times = m.times
 		*set = append(*set, assigned{field, m.at(0)})
@@ -278,7 +278,7 @@ func (r *reader) verb(words []word) (step, int) {
 		r.fault(w, "%q is neither FIELD=VALUE nor one of %s", w.text, strings.Join(known, ", "))
 		return step{}, 0
 	case r.local && (v == verbCrash || v == verbCut || v == verbHeal):
-		r.fault(w, "a thread cannot %s by itself: it shares its process with the synchronizer; use leave", w.text)
+		r.fault(w, "a thread cannot %s alone: it shares its process with the synchronizer; use leave", w.text)
 		return step{}, 0
 	case v != verbEnter && v != verbExit:
 		return step{verb: v, word: w}, 0

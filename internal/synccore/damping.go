@@ -50,7 +50,7 @@ func (c *Core) admitted(m *member) clocksync.Instant {
 }
 
 func (c *Core) putOffText(m *member, now clocksync.Instant) string {
-	return fmt.Sprintf("it came and went %d times, each within %v, and is let in again in %v", m.stays, shortStay, rough(c.admitted(m).Sub(now).Seconds()))
+	return fmt.Sprintf("the member came and went %d times, each within %v, and is admitted again in %v", m.stays, shortStay, rough(c.admitted(m).Sub(now).Seconds()))
 }
 
 // entering are the members that enter the next epoch beside those that stay. One that is

@@ -91,17 +91,17 @@ func (c *Core) missing(l *missing, now clocksync.Instant, i int) {
 	case r.Detector.Exists():
 		c.missingRuns(add, r, i)
 	case c.inForce() == 0 || !s.told:
-		add("condition", "it has not been judged in this epoch", nil)
+		add("condition", "the predicate has not been judged in this epoch", nil)
 	case s.truth == predicates.False:
-		add("condition", "it is false", status.Since)
+		add("condition", "the condition is false", status.Since)
 	case s.truth == predicates.Unknown:
-		add("condition", "it is unknown: "+p.reason, status.Since)
+		add("condition", "the condition is unknown: "+p.reason, status.Since)
 	case r.Every:
 	case !s.armed && p.fired > 0:
-		add("armed", "it has fired since it became true; it fires again when "+r.Again()+", or in a new epoch"+newcomers(r), new(ago(now, p.at)))
+		add("armed", "the predicate has fired since it became true; it fires again when "+r.Again()+", or in a new epoch"+newcomers(r), new(ago(now, p.at)))
 	case s.holding:
 		h := status.Hold
-		add("hold", fmt.Sprintf("it has certainly been true for %v and has to be for %v: %v more", rough(h.Certain), r.Hold, rough(max(0, h.Wanted-h.Certain))), &h.Certain)
+		add("hold", fmt.Sprintf("the condition has certainly been true for %v and has to be for %v: %v more", rough(h.Certain), r.Hold, rough(max(0, h.Wanted-h.Certain))), &h.Certain)
 	case r.Hold > 0 && s.armed:
 		add("hold", "the states have no certain time in common, so its hold time does not run: the clocks' bound is too wide for them", status.Since)
 	}
@@ -138,7 +138,7 @@ func (c *Core) missing(l *missing, now clocksync.Instant, i int) {
 func (j *judgement) missingRuns(add func(kind, text string, since *float64), r *plan.Rule, i int) {
 	w := j.runsOf(i)
 	if r.Until != nil && !j.states[i].armed {
-		add("armed", "it has fired; it fires again when "+r.Again()+", or in a new epoch"+newcomers(r), nil)
+		add("armed", "the predicate has fired; it fires again when "+r.Again()+", or in a new epoch"+newcomers(r), nil)
 		return
 	}
 	for _, f := range w.found {
@@ -151,7 +151,7 @@ func (j *judgement) missingRuns(add func(kind, text string, since *float64), r *
 	text := "the members are not known to have the condition true at one time"
 	switch fired := j.states[i].past.fired > 0; {
 	case one && fired:
-		text = "it has fired for each member that is known to have the condition true; it fires for a member again when the condition was false there in between"
+		text = "the predicate has fired for each member that is known to have the condition true; it fires for a member again when the condition was false there in between"
 	case one:
 		text = "no member is known to have the condition true"
 	case w.k > 1:
@@ -192,7 +192,7 @@ func (c *Core) missingMembers(l *missing, now clocksync.Instant) {
 			add("gone", m.why, &heard)
 			continue
 		case c.quiet(m, now):
-			add("silent", fmt.Sprintf("it was not heard for %v; after %v of silence: %s", rough(heard), c.plan.Silence.After, c.plan.Silence.Then), &heard)
+			add("silent", fmt.Sprintf("the member was not heard for %v; after %v of silence: %s", rough(heard), c.plan.Silence.After, c.plan.Silence.Then), &heard)
 		}
 		if since, lacks := m.lacks(); lacks {
 			add("report", fmt.Sprintf("its report %d is missing and was asked for; %d after it wait", m.last+1, len(m.stash)), new(ago(now, since)))
@@ -201,7 +201,7 @@ func (c *Core) missingMembers(l *missing, now clocksync.Instant) {
 		case m.ready() && c.admitted(m) > now:
 			add("returns", c.putOffText(m, now), nil)
 		case m.standing() == monitor.NoState:
-			add("state", "it has joined and has no state: "+c.plan.MuteHint(), nil)
+			add("state", "the member has joined and has no state: "+c.plan.MuteHint(), nil)
 		case m.index == noIndex:
 		case c.tuple && m.state.Unknown:
 			add("unknown", "nothing is known of its state: reports of it are lost", nil)
@@ -333,10 +333,10 @@ func (c *Core) explainBalance(now clocksync.Instant) monitor.Explanation {
 	l := (*missing)(&e.Missing)
 	for i, m := range c.planMembers() {
 		if rests := p.Rests(now, m.Name); rests > 0 {
-			l.add("rests", m.Name, fmt.Sprintf("its last order came to nothing: it gets none for %v", rough(rests.Seconds())), nil)
+			l.add("rests", m.Name, fmt.Sprintf("the member's last order had no effect: it gets none for %v", rough(rests.Seconds())), nil)
 		}
 		if note := p.Aside(i, &m); note != "" && e.State != nil {
-			l.add("aside", m.Name, "it is left alone: "+note, nil)
+			l.add("aside", m.Name, "the balance leaves the member alone: "+note, nil)
 		}
 	}
 	c.missingMembers(l, now)

@@ -708,11 +708,11 @@ const (
 func (c *Core) Goes(r *plan.Rule) (again string) {
 	switch {
 	case r.Detector.Exists():
-		return "it is looked for again among the members' newest states"
+		return "the condition is looked for again among the members' newest states"
 	case !c.same && r.Hold > 0:
 		return "its hold time begins again, and it fires again" + ifTrue(r)
 	case !c.same:
-		return "it is judged again, and fires again" + ifTrue(r)
+		return "the predicate is judged again, and fires again" + ifTrue(r)
 	}
 	return ""
 }

@@ -260,7 +260,7 @@ func TestRandomPools(t *testing.T) {
 func TestBalanceFaults(t *testing.T) {
 	const head = "synchronizers:\n  g:\n    members: {group: g}\n    state: {tasks: {list: int}, work: {list: float}, on: bool}\n"
 	for rest, want := range map[string]string{
-		"    balance: {region: r}\n":                                                                         "b.yaml:5:5: synchronizers.g.balance: missing key \"loads\"\n  |     balance: {region: r}\n  |     ^\n  = it is required here",
+		"    balance: {region: r}\n":                                                                         "b.yaml:5:5: synchronizers.g.balance: missing key \"loads\"\n  |     balance: {region: r}\n  |     ^\n  = the key needs a value here",
 		"    balance: {loads: .tasks}\n":                                                                     `missing key "region"`,
 		"    balance: {loads: .work, region: r}\n":                                                           "5:23: synchronizers.g.balance.loads: a list, each element of which is an int or a string, is wanted, this is a list of values: use a field of that type",
 		"    balance: {loads: .tasks, region: r, weights: .on}\n":                                            "5:51: synchronizers.g.balance.weights: a list, each element of which is a number, is wanted, this is a bool",

@@ -44,7 +44,7 @@ func (p *history) vain(r *plan.Rule, level *plan.Level, reported *regions.Set) [
 		}
 	}
 	for _, f := range p.refused {
-		list = append(list, monitor.Missing{Kind: "refused", Member: f.target, Text: fmt.Sprintf("it has refused signal %s: %s", f.signal, f.detail)})
+		list = append(list, monitor.Missing{Kind: "refused", Member: f.target, Text: fmt.Sprintf("the member has refused signal %s: %s", f.signal, f.detail)})
 	}
 	return list
 }

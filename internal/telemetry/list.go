@@ -35,7 +35,7 @@ var (
 	Gaps = Synchronizer.add(Counter, "pegasus.gaps", "{gap}",
 		"Gaps in the reports of a member that no ring could fill; the states in the gaps are unknown.")
 	Collapsed = Synchronizer.add(Counter, "pegasus.states.collapsed", "{state}",
-		"Local states dropped because too many states of one member waited for states of others.")
+		"Local states dropped because too many states of a member waited for states of others.")
 	GlobalStates = Synchronizer.add(Counter, "pegasus.global_states", "{state}",
 		"Global states found; in partial ones the state of some member is unknown.", "partial")
 	Verdicts = Synchronizer.add(Counter, "pegasus.verdicts", "{verdict}",
@@ -85,7 +85,7 @@ var (
 	Epoch = Synchronizer.add(Gauge, "pegasus.epoch", "{epoch}",
 		"Number of the current epoch; 0 while there are too few members and nothing is decided.")
 	StepDuration = Synchronizer.histogram("pegasus.step.duration", []float64{1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 1},
-		"Duration of one step of the synchronizer, with the sending of its messages.")
+		"Duration of a step of the synchronizer, with the sending of its messages.")
 	VerdictLatency = Synchronizer.histogram("pegasus.verdict.latency", []float64{3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1, 3},
 		"Time from a report in the inbox to the verdict it changed or the decision it led to.")
 )

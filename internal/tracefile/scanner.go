@@ -135,7 +135,7 @@ func (s *Scanner) check(at int, l *Line) error {
 		return s.errorf(at, "the object lacks %s", strings.Join(names, ", "))
 	}
 	if l.Type != State && len(s.names) > 0 {
-		return s.errorf(at, "a line of type %v has a state: only those of type state have one", l.Type)
+		return s.errorf(at, "a line of type %v has a state: only lines of type state have one", l.Type)
 	}
 	return nil
 }

@@ -280,7 +280,7 @@ func (b *BatchCodec) read(c *coder, frame []byte, domain clocksync.Domain, m *Ba
 	}
 	if flags&flagOfLast != 0 {
 		if n == 0 {
-			c.fail("evidence", "it is of the last report, and there is none")
+			c.fail("evidence", "the evidence is for the last report, and there is no report")
 			return
 		}
 		m.Evidence.Seq = m.Reports[n-1].Seq

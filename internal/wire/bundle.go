@@ -163,7 +163,7 @@ func (c *coder) rosterHead(r *Roster) {
 	c.uint("total", &r.Total)
 	c.uint("first", &r.First)
 	c.need(r.Total <= MaxListed, "total", "a roster has at most "+strconv.Itoa(MaxListed)+" members")
-	c.need(r.First <= r.Total, "first", "it is beyond the total")
+	c.need(r.First <= r.Total, "first", "the first number is beyond the total")
 }
 
 func (c *coder) listed(l *Listed) {

@@ -72,7 +72,7 @@ func (c *coder) failRead(field, want string, err error) {
 		c.fail(field, "the frame ends inside it")
 		return
 	}
-	c.fail(field, "it is not "+want)
+	c.fail(field, "the value is not "+want)
 }
 
 // need fails with the reason unless ok.
@@ -235,7 +235,7 @@ func (c *coder) blob(field string, v *[]byte, limit int) {
 	}
 }
 
-const notUTF8 = "it is not UTF-8"
+const notUTF8 = "the text is not UTF-8"
 
 func tooLong(n, limit int) string {
 	return strconv.Itoa(n) + " bytes, at most " + strconv.Itoa(limit) + " are allowed"

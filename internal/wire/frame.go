@@ -80,11 +80,11 @@ func kindOf(frame []byte) (Kind, *FrameError) {
 	case len(frame) > MaxFrameBytes:
 		return 0, &FrameError{Field: "size", Reason: strconv.Itoa(len(frame)) + " bytes, at most " + strconv.Itoa(MaxFrameBytes) + " are read"}
 	case len(frame) < 2:
-		return 0, &FrameError{Field: "size", Reason: "it ends before its kind"}
+		return 0, &FrameError{Field: "size", Reason: "the frame ends before its kind"}
 	case frame[0] != Version:
 		return 0, &FrameError{
 			Field:  "version",
-			Reason: strconv.Itoa(int(frame[0])) + ", this side speaks " + strconv.Itoa(Version) + ": run releases of one major version",
+			Reason: strconv.Itoa(int(frame[0])) + ", this side speaks " + strconv.Itoa(Version) + ": run releases with the same major version",
 			Err:    ErrVersion,
 		}
 	}

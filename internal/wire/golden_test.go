@@ -426,7 +426,7 @@ func TestLayoutOfReceipts(t *testing.T) {
 		}
 	}
 	receipts.Signals = goldenSignals.Signals
-	if _, _, err := wire.AppendSignals(nil, &receipts); err == nil || !strings.Contains(err.Error(), "it is in a frame without signals") {
+	if _, _, err := wire.AppendSignals(nil, &receipts); err == nil || !strings.Contains(err.Error(), "receipts are allowed only in a frame without signals") {
 		t.Errorf("with signals: %v", err)
 	}
 }

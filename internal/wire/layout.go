@@ -19,7 +19,7 @@ func (m *Hello) layout(c *coder) {
 	c.uint("incarnation", &m.Incarnation)
 	c.text("host", &m.Host, MaxHostBytes)
 	c.text("domain", (*string)(&m.Domain), MaxHostBytes)
-	c.need(m.Domain != "", "domain", "it is empty: every member reads some clock")
+	c.need(m.Domain != "", "domain", "the domain is empty: every member reads some clock")
 	c.text("quality", &m.Quality.Source, MaxHostBytes)
 	c.bool("assumed", &m.Quality.Assumed)
 	c.bool("typed", &m.Typed)
@@ -47,7 +47,7 @@ func (m *Hello) layout(c *coder) {
 		return
 	}
 	c.uint("life", &m.Life)
-	c.need(m.Life == 0 || m.Life < m.Incarnation, "life", "it is the incarnation, or later")
+	c.need(m.Life == 0 || m.Life < m.Incarnation, "life", "the life is not before the incarnation")
 	if c.writing && (m.Same != (Same{}) || process) || !c.writing && c.err == nil && (m.Life == 0 || len(c.buf) > 0) {
 		c.same(&m.Same, process)
 	}
@@ -63,7 +63,7 @@ func (m *Hello) layout(c *coder) {
 			}
 			c.need(m.Over || m.Common, "over", "a false value has no form: leave it out")
 		}
-		c.need(m.Process > 0 || m.Asks || m.Had > 0 || m.Over || m.Common, "process", "it is 0, and nothing is asked for")
+		c.need(m.Process > 0 || m.Asks || m.Had > 0 || m.Over || m.Common, "process", "the process is 0, and the frame asks for nothing")
 	}
 }
 
@@ -79,7 +79,7 @@ func (c *coder) same(s *Same, more bool) {
 		return
 	}
 	c.need(s.Seq > 0 && s.Of > 0, "same", "reports are numbered from 1")
-	c.need(s.Incarnation < MaxIncarnation, "same incarnation", "it is to be below 2^62")
+	c.need(s.Incarnation < MaxIncarnation, "same incarnation", "the incarnation is not below 2^62")
 }
 
 func (c *coder) fated(f *control.Fated) {
@@ -91,11 +91,11 @@ func (c *coder) fated(f *control.Fated) {
 
 func (c *coder) cause(s *control.Cause) {
 	c.uint("source", &s.Source)
-	c.need(s.Source > 0, "source", "it is 0, which stands for none")
+	c.need(s.Source > 0, "source", "the value is 0, which stands for none")
 	c.uint("witness", &s.Witness)
 	firing := uint64(s.Firing)
 	c.uint("firing", &firing)
-	c.need(firing <= math.MaxUint32, "firing", "it is above 4294967295")
+	c.need(firing <= math.MaxUint32, "firing", "the value is above 4294967295")
 	if !c.writing && c.err == nil {
 		s.Firing = uint32(firing) //nolint:gosec // It was compared.
 	}
@@ -112,17 +112,17 @@ func (m *Ping) layout(c *coder) { c.token("member", &m.Member) }
 
 func (m *Pong) layout(c *coder) {
 	c.text("timeline", (*string)(&m.Timeline), MaxHostBytes)
-	c.need(m.Timeline != "", "timeline", "it is empty: times of none cannot be compared")
+	c.need(m.Timeline != "", "timeline", "the timeline is empty: times without a timeline cannot be compared")
 	c.interval("arrived", &m.Arrived)
 	c.interval("departed", &m.Departed)
 	c.float("drift", &m.Drift)
-	c.need(m.Drift >= 0 && m.Drift <= clocksync.MaxDrift, "drift", "it is not a number from 0 to 100000")
+	c.need(m.Drift >= 0 && m.Drift <= clocksync.MaxDrift, "drift", "the drift is not a number from 0 to 100000")
 }
 
 func (c *coder) interval(field string, i *clocksync.Interval) {
 	c.int(field, (*int64)(&i.Earliest))
 	c.int(field, (*int64)(&i.Latest))
-	c.need(i.Valid(), field, "it ends before it begins")
+	c.need(i.Valid(), field, "the interval ends before its start")
 }
 
 func (m *Welcome) layout(c *coder) {
@@ -134,13 +134,13 @@ func (m *Welcome) layout(c *coder) {
 	c.uint("incarnation", &m.Incarnation)
 	c.bool("accepted", &m.Accepted)
 	c.bool("refused", &m.Refused)
-	c.need(!m.Accepted || !m.Refused, "refused", "it is both accepted and refused")
+	c.need(!m.Accepted || !m.Refused, "refused", "the member is both accepted and refused")
 	c.reason("reason", &m.Reason)
 	c.schema(&m.Schema)
 	c.blob("section", &m.Section, MaxSection)
 	c.uint("section hash", &m.SectionHash)
 	c.int("heartbeat", &m.Heartbeat)
-	c.need(m.Heartbeat >= 0, "heartbeat", "it is negative")
+	c.need(m.Heartbeat >= 0, "heartbeat", "the value is negative")
 	c.uint("next seq", &m.NextSeq)
 	c.text("domain", (*string)(&m.Domain), MaxHostBytes)
 	c.text("timeline", (*string)(&m.Timeline), MaxHostBytes)
@@ -149,7 +149,7 @@ func (m *Welcome) layout(c *coder) {
 		return // As without a section work.
 	}
 	c.uint("work", &m.Work)
-	c.need(m.Work > 0 || c.writing || len(c.buf) > 0, "work", "it is 0, which stands for none")
+	c.need(m.Work > 0 || c.writing || len(c.buf) > 0, "work", "the value is 0, which stands for none")
 	if c.writing && !more || !c.writing && len(c.buf) == 0 {
 		return
 	}
@@ -159,7 +159,7 @@ func (m *Welcome) layout(c *coder) {
 		list(c, "aims", &m.Aims, MaxAims, 3, c.aim)
 	}
 	c.bool("replaced", &m.Replaced)
-	c.need(!m.Replaced || m.Refused, "replaced", "it is not refused")
+	c.need(!m.Replaced || m.Refused, "replaced", "the member is not refused")
 	c.uint("untold", &m.Untold)
 	c.need(c.writing || len(m.Aims) > 0 || m.Replaced || m.Untold > 0, "aims", "there are none, and nothing follows")
 }
@@ -195,10 +195,10 @@ func (m *Body) layout(c *coder) {
 	c.uint("run", &m.Run)
 	c.small("kind", (*uint8)(&m.Kind), uint8(BodyInput), uint8(BodyFailure))
 	c.uint("size", &m.Size)
-	c.need(m.Size <= MaxBody, "size", "it is above 1 MiB: hand over a reference and fetch the rest")
+	c.need(m.Size <= MaxBody, "size", "the body is above 1 MiB: hand over a reference and fetch the rest")
 	c.uint("offset", &m.Offset)
 	c.blob("piece", &m.Piece, MaxPiece)
-	c.need(m.Offset <= m.Size && uint64(len(m.Piece)) <= m.Size-m.Offset, "piece", "it ends behind the body")
+	c.need(m.Offset <= m.Size && uint64(len(m.Piece)) <= m.Size-m.Offset, "piece", "the piece ends behind the body")
 	c.reason("reason", &m.Reason)
 }
 
@@ -207,7 +207,7 @@ func (m *Resend) layout(c *coder) {
 	c.uint("from", &m.From)
 	c.need(m.From > 0, "from", zeroSeq)
 	c.uint("to", &m.To)
-	c.need(m.From <= m.To, "to", "it lies before from")
+	c.need(m.From <= m.To, "to", "the last number is before from")
 }
 
 // layout of Signals returns how many of them the frame holds.
@@ -220,7 +220,7 @@ func (m *Signals) layout(c *coder) int {
 	if c.writing && len(m.Recorded) == 0 || !c.writing && len(c.buf) == 0 {
 		return n // As in the release before.
 	}
-	c.need(len(m.Signals) == 0, "recorded", "it is in a frame without signals")
+	c.need(len(m.Signals) == 0, "recorded", "receipts are allowed only in a frame without signals")
 	list(c, "recorded", &m.Recorded, MaxSignals, 3, c.receipt)
 	return n
 }
@@ -240,7 +240,7 @@ func (c *coder) signal(s *control.Signal) {
 	c.token("region", &s.Region)
 	c.uint("entry", &s.Entry)
 	c.int("ttl", (*int64)(&s.TTL))
-	c.need(s.TTL >= 0, "ttl", "it is negative")
+	c.need(s.TTL >= 0, "ttl", "the value is negative")
 	list(c, "data", &s.Data, control.MaxData, 3, c.datum)
 	if c.err == nil {
 		if err := control.CheckData(s.Data); err != nil {
@@ -299,7 +299,7 @@ func (c *coder) trace(t *control.Trace, there bool) {
 		if len(got) == len(t) {
 			*t, c.buf = control.Trace(got), rest
 		}
-		c.need(len(got) == len(t) && t.Valid(), "trace", "it is no trace context, whose 25 bytes begin with two ids that are not zero")
+		c.need(len(got) == len(t) && t.Valid(), "trace", "the bytes are no trace context: it has 25 bytes, and begins with two ids that are not zero")
 	}
 }
 
@@ -416,7 +416,7 @@ func (c *coder) value(v *scgs.Value) {
 	case scgs.Float:
 		f := v.Float()
 		c.float("value", &f)
-		c.need(!math.IsNaN(f), "value", "it is not a number")
+		c.need(!math.IsNaN(f), "value", "the float is not a number")
 		got = scgs.FloatValue(f)
 	case scgs.String, scgs.Enum:
 		s := v.Text()
@@ -431,4 +431,4 @@ func (c *coder) value(v *scgs.Value) {
 	}
 }
 
-const zeroSeq = "it is 0, the states of a member count from 1"
+const zeroSeq = "the number is 0: the states of a member count from 1"

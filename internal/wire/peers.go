@@ -28,18 +28,18 @@ func (m *Peers) layout(c *coder) int {
 	c.token("synchronizer", &m.Synchronizer)
 	c.uint("term", &m.Term)
 	c.uint("version", &m.Version)
-	c.need(m.Version > 0, "version", "it is 0, versions count from 1")
+	c.need(m.Version > 0, "version", "the version is 0: versions count from 1")
 	c.text("member", &m.Member, MaxTokenBytes)
 	c.need(m.Member == "" || isToken(m.Member), "member", tokenRule)
 	c.uint("epoch", &m.Epoch)
 	c.uint("phase", &m.Phase)
-	c.need(m.Phase > 0, "phase", "it is 0, phases count from 1")
+	c.need(m.Phase > 0, "phase", "the phase is 0: phases count from 1")
 	c.uint("total", &m.Total)
-	c.need(m.Total <= MaxListed, "total", "it is above 65536")
+	c.need(m.Total <= MaxListed, "total", "the total is above 65536")
 	c.uint("first", &m.First)
 	c.uint("section hash", &m.SectionHash)
 	c.blob("section", &m.Section, MaxWork)
-	c.need(len(m.Section) == 0 || m.First == 0 && m.SectionHash > 0, "section", "it has no hash, or is not with the first peers")
+	c.need(len(m.Section) == 0 || m.First == 0 && m.SectionHash > 0, "section", "the section has no hash, or is not with the first peers")
 	n := 0
 	if c.writing {
 		n = c.fit("peers", len(m.Peers), MaxListed, MaxFrameBytes-MaxPart, func(i int) { c.peer(&m.Peers[i]) })
@@ -47,9 +47,9 @@ func (m *Peers) layout(c *coder) int {
 		list(c, "peers", &m.Peers, MaxListed, 2, c.peer)
 		n = len(m.Peers)
 	}
-	c.need(m.First <= m.Total && uint64(len(m.Peers)) <= m.Total-m.First, "peers", "they end behind the roster")
+	c.need(m.First <= m.Total && uint64(len(m.Peers)) <= m.Total-m.First, "peers", "the peers end behind the roster")
 	for i := 1; i < n; i++ {
-		c.need(m.Peers[i-1].Name < m.Peers[i].Name, "peers", "they are not in the order of their names")
+		c.need(m.Peers[i-1].Name < m.Peers[i].Name, "peers", "the peers are not in the order of their names")
 	}
 	return n
 }
@@ -57,5 +57,5 @@ func (m *Peers) layout(c *coder) int {
 func (c *coder) peer(p *Peer) {
 	c.token("name", &p.Name)
 	c.uint("life", &p.Life)
-	c.need(p.Life < MaxIncarnation, "life", "it is 2^62 or more")
+	c.need(p.Life < MaxIncarnation, "life", "the life is 2^62 or more")
 }

@@ -107,6 +107,6 @@ func (c *coder) evidence(e *Evidence, run *run) {
 func (c *coder) region(r *Region) {
 	c.token("name", &r.Name)
 	c.uint("entry", &r.Entry)
-	c.need(r.Entry > 0, "entry", "it is 0, the entries of regions count from 1")
+	c.need(r.Entry > 0, "entry", "the entry is 0: the entries of regions count from 1")
 	c.uint("since", &r.Since)
 }

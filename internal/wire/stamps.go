@@ -35,7 +35,7 @@ func (c *coder) possible(mono clocksync.Instant, within clocksync.Interval) {
 	c.need(mono.Finite(), "mono", "a reading is not infinite")
 	c.need(within.Earliest != clocksync.MaxInstant, "earliest", "no event is at plus infinity")
 	c.need(within.Latest != clocksync.MinInstant, "latest", "no event is at minus infinity")
-	c.need(within.Valid(), "earliest", "it lies after the latest time")
+	c.need(within.Valid(), "earliest", "the earliest time is after the latest time")
 }
 
 // inOrder keeps the order of a batch: every seq is above the one before.
@@ -44,7 +44,7 @@ func (c *coder) inOrder(seq uint64, last *uint64) {
 	case seq == 0:
 		c.fail("seq", zeroSeq)
 	case seq <= *last:
-		c.fail("seq", "it is not above the one before")
+		c.fail("seq", "the number is not above the number before")
 	}
 	*last = seq
 }

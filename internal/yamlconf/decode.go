@@ -273,7 +273,7 @@ func (d *Doc) decodeStruct(n *node, v reflect.Value) {
 			d.decode(item, into)
 		}
 		if list[i].required && into.Kind() == reflect.String && item.kind == KindText && item.text == "" {
-			d.fault(item, "it is required here", "an empty text")
+			d.fault(item, "the key needs a value here", "an empty text")
 		}
 	}
 	at := n.pos
@@ -282,7 +282,7 @@ func (d *Doc) decodeStruct(n *node, v reflect.Value) {
 	}
 	for i, f := range list {
 		if f.required && !given[i] {
-			d.add(Fault{Pos: at, Path: n.where(), Message: fmt.Sprintf("missing key %q", f.name), Hint: "it is required here"})
+			d.add(Fault{Pos: at, Path: n.where(), Message: fmt.Sprintf("missing key %q", f.name), Hint: "the key needs a value here"})
 		}
 	}
 }

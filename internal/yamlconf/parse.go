@@ -62,7 +62,7 @@ func (d *Doc) syntaxFault(err error) Fault {
 	}
 	f.Message, _, _ = strings.Cut(f.Message, "\n")
 	if strings.Contains(f.Message, "value is not allowed in this context") {
-		f.Hint = "check the indentation here and on the lines below: keys of one mapping begin in one column, and a key with a value on its line has no keys below it"
+		f.Hint = "check the indentation here and on the lines below: keys of a mapping begin in the same column, and a key with a value on its line has no keys below it"
 	}
 	f.Message = "not valid YAML: " + f.Message
 	return f
@@ -234,7 +234,7 @@ func (d *Doc) convert(n ast.Node, to *node) *node {
 		d.setScalar(to, n.GetToken())
 	default:
 		to.pos = tokenPos(n.GetToken())
-		d.fault(to, "write a scalar, a map or a list", "this form of YAML is refused")
+		d.fault(to, "write a scalar, a map or a list", "YAML of this form is refused")
 	}
 	return to
 }

@@ -49,7 +49,7 @@ func Query(address string, timeout time.Duration, now func() clocksync.Instant, 
 
 func instantOf(t time.Time) clocksync.Instant { return clocksync.Instant(t.UnixNano()) }
 
-// reasons are those of package source for the errors of beevik/ntp.
+// reasons are the reasons of package source for the errors of beevik/ntp.
 var reasons = map[error]string{
 	ntp.ErrServerResponseMismatch: "mismatch",
 	ntp.ErrInvalidMode:            "malformed",
@@ -72,7 +72,7 @@ func reasoned(err error) error {
 	return err
 }
 
-// replyError is what is wrong with a reply.
+// replyError is a fault of a reply.
 type replyError struct {
 	err    error
 	reason string
@@ -88,8 +88,8 @@ type kissError struct{ code string }
 func (k *kissError) Error() string { return fmt.Sprintf("kiss code %q instead of a time", k.code) }
 func (k *kissError) Kiss() string  { return k.code }
 
-// Reason tells a server that does not know the time yet from one that does not want to be
-// asked (RFC 5905, section 7.4).
+// Reason distinguishes a server that does not know the time yet from a server that refuses
+// questions (RFC 5905, section 7.4).
 func (k *kissError) Reason() string {
 	if k.code == "INIT" || k.code == "STEP" || k.code == "" {
 		return "unsynchronized"

@@ -1,5 +1,5 @@
-// Package otelclock shows a measured clock to OpenTelemetry: how good its bound is,
-// what it rests on, and what was refused.
+// Package otelclock shows a measured clock to OpenTelemetry: how good its bound is, what it
+// rests on, and the refusals.
 //
 // # Instruments
 //
@@ -23,9 +23,9 @@
 //   - pegasus.clock.refusals, {refusal}: what gave no sample, and samples that were
 //     refused. Attributes source ("estimator" for the latter) and reason.
 //
-// The first five are gauges, the others counters since the clock was made. All of
-// one collection are of one report. The clock is asked when metrics are collected,
-// and never when it makes a stamp.
+// The first five are gauges, the others counters since the clock was made. All values in a
+// collection come from the same report. The clock is asked when metrics are collected, and
+// never when it makes a stamp.
 //
 //	clock, err := source.Measured(options, sources...)
 //	registration, err := otelclock.Register(provider.Meter("app"), clock)

@@ -20,10 +20,9 @@ type Clock interface {
 	Diagnostics() source.Diagnostics
 }
 
-// Register shows the clock through the instruments of a meter until the
-// registration is undone, which must happen before another clock is registered
-// with the same meter: their series would be the same. It is safe to go on
-// collecting from a clock that was closed. An error is the meter's.
+// Register shows the clock through the instruments of a meter until the registration is undone,
+// which must happen before another clock is registered with the same meter: their series would
+// be the same. Collecting from a closed clock is safe. An error is the meter's.
 func Register(meter metric.Meter, clock Clock) (metric.Registration, error) {
 	in, err := newInstruments(meter)
 	if err != nil {
