@@ -12,8 +12,8 @@ const (
 	mostDomains = 2 // clock domains that are asked as a whole in one step
 )
 
-// joinProbes makes one message of the probes from an index on to members of one clock domain, if at least half of
-// the epoch's members are among them. All members of the group receive that message.
+// joinProbes replaces the probes from an index on to members with the same clock domain by one message, if at least
+// half of the epoch's members are among them. All members of the group receive that message.
 func joinProbes(members map[string]*member, inEpoch int, out *Output, from int) {
 	domain := func(p *wire.Addressed[wire.Probe]) clocksync.Domain {
 		if m := members[p.To]; m != nil && m.common && m.multiplexer == nil && p.Via == "" {

@@ -11,8 +11,8 @@ import (
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
-// TestJoinedProbes: members of one clock domain are asked by one message if they are three or more and half of the
-// epoch's members, and each says that it answers that. The message asks for as much as any of them lacks.
+// TestJoinedProbes: members with the same clock domain are asked by one message if they are three or more and half
+// of the epoch's members, and each says that it answers that. The message asks for as much as any of them lacks.
 func TestJoinedProbes(t *testing.T) {
 	const text = `
 synchronizers:
