@@ -601,7 +601,7 @@ func TestRecorded(t *testing.T) {
 		}
 	}
 	_, server = serve(t, "", &source{})
-	if code, text := get("/states"); code != http.StatusNotFound || text != "states: the run is live, and its stream has no states of members: open its journal with pegasus ui --journal\n" {
+	if code, text := get("/states"); code != http.StatusNotFound || text != "states: the run is live: its states of members come with the stream\n" {
 		t.Errorf("%d %s", code, text)
 	}
 	if code, text := get("/status?at=1"); code != http.StatusNotFound || text != "status: the run is live: its status comes with the stream\n" {

@@ -38,6 +38,7 @@ type stream struct {
 	dropped  uint64   // browsers that read too slowly
 	full     bool     // a synchronizer beyond maxSynchronizers was left out
 	record   *span    // nil: the run is live
+	lanes    liveLanes
 }
 
 // span is the time of a recorded run, in milliseconds since 1970.
@@ -130,6 +131,15 @@ func (st *stream) setStatus(now time.Time, s *monitor.Status) bool {
 	k.view = newStatusView(s, now.Sub(k.waits))
 	k.view.Time = now.UnixMilli()
 	st.send(encode(k.view))
+	if st.record == nil {
+		at := s.Time
+		if at.IsZero() { // It is of a release before.
+			at = now
+		}
+		if v := st.lanes.note(at, s); v != nil {
+			st.send(encode(v))
+		}
+	}
 	return true
 }
 
@@ -254,6 +264,9 @@ func (st *stream) open(now time.Time, page string) (b *browser, first [][]byte) 
 		v := *k.view
 		v.Age = now.Sub(k.at).Milliseconds()
 		first = append(first, encode(v))
+	}
+	if st.record == nil {
+		first = append(first, encode(st.lanes.all(now)))
 	}
 	return b, first
 }

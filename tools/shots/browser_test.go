@@ -346,6 +346,8 @@ func TestBrowser(t *testing.T) {
 	for _, colour := range []string{"--true", "--false", "--epoch", "--mark"} {
 		b.until(fmt.Sprintf(painted, colour), "the timeline has no "+colour)
 	}
+	b.until(fmt.Sprintf(painted, "--value0"), "the timeline of a live run has no states of members")
+	b.has("States of members at the instant", "phase=idle load=0.25 note="+nastyNote)
 	b.clean()
 
 	// A synchronizer that goes away, and comes back.

@@ -4,7 +4,7 @@ import { element, setText } from "./dom.js";
 import { Events, clock, keyOf, oldSince } from "./model.js";
 import { Overview } from "./overview.js";
 import { saveView } from "./save.js";
-import { MemberStates } from "./states.js";
+import { LiveStates, MemberStates } from "./states.js";
 import { Timeline } from "./timeline.js";
 import { Why } from "./why.js";
 import { Work } from "./work.js";
@@ -12,7 +12,7 @@ import { Work } from "./work.js";
 /**
  * What the stream has brought. A status came at an instant of performance.now; its key is
  * that of keyOf. Of a run that is over, record is its time, at is the instant that is shown, both
- * in milliseconds since 1970, and members are the states of members, null until they have come. Lanes and rows are shown whose name contains search.
+ * in milliseconds since 1970, and members are the states of members, null until they have come. Of a live run, members grow. Lanes and rows are shown whose name contains search.
  * @typedef {{statuses: Map<string, {view: any, at: number}>, events: Events, record: {from: number, to: number} | null, at: number, members: MemberStates | null, search: string}} State
  */
 
@@ -151,6 +151,10 @@ function connect() {
       }
     } else if (frame.kind === "status" && !state.record) {
       state.statuses.set(keyOf(frame), { view: frame, at: performance.now() - frame.age });
+    } else if (frame.kind === "states" && !state.record) {
+      const live = state.members instanceof LiveStates ? state.members : new LiveStates();
+      state.members = live;
+      live.update(frame);
     } else if (frame.kind === "event") {
       state.events.add(frame);
     }

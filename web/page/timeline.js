@@ -1,7 +1,7 @@
 // @ts-check
 import { Table, element, setText } from "./dom.js";
 import { View, clock, instant, layOut, nextDecision, place } from "./model.js";
-import { alike, firstAfter, together } from "./states.js";
+import { LiveStates, alike, firstAfter, together } from "./states.js";
 
 const laneHeight = 22, labelWidth = 220, axisHeight = 24, listed = 50, maxAlike = 200;
 const firstWide = 60_000; // milliseconds
@@ -37,6 +37,7 @@ export class Timeline {
     /** @type {Set<string>} */
     this.opened = new Set(); // members alike that are shown one by one
     this.sought = "";
+    this.offered = ""; // fields to choose from
     this.laid = ""; // what lanes were laid out from
     /** @type {import("./model.js").Lane[]} */
     this.lanes = [];
@@ -188,7 +189,7 @@ export class Timeline {
       state.events.leftOut > 0 && `${state.events.leftOut} older events left out`,
       state.events.missed > 0 && `${state.events.missed} events missed`,
       state.members && state.members.leftOut > 0 && `${state.members.leftOut} states of members left out`,
-      !state.record && "states of members are shown with pegasus ui --journal alone",
+      state.members instanceof LiveStates && state.members.unseen > 0 && `${state.members.unseen} reports of members came between two statuses, so their states are not shown`,
     ].filter(Boolean).join("; "));
     const known = state.record ? events.filter((e) => e.time <= state.at) : events;
     const time = (/** @type {number} */ t) => (state.record ? instant(t).slice(11) : clock(new Date(t)));
@@ -222,20 +223,23 @@ export class Timeline {
    * @returns {DrawnRow[]}
    */
   memberRows(state) {
-    const members = state.members;
-    this.forMembers.hidden = this.alike.root.hidden = !members;
-    if (!members) return [];
-    if (this.field.children.length === 0) {
-      this.field.append(...[...members.fields.keys()].map((name) => element("option", { value: name }, name)));
-      this.field.value = members.firstField();
-      this.fold.checked = members.lanes.length > 50;
+    const members = state.members, none = !members || members.lanes.length === 0;
+    this.forMembers.hidden = this.alike.root.hidden = none;
+    if (none) return [];
+    const fields = [...members.fields.keys()], offered = JSON.stringify(fields);
+    if (offered !== this.offered) {
+      const chosen = this.field.value;
+      if (this.offered === "") this.fold.checked = members.lanes.length > 50;
+      this.offered = offered;
+      this.field.replaceChildren(...fields.map((name) => element("option", { value: name }, name)));
+      this.field.value = fields.includes(chosen) ? chosen : members.firstField();
     }
     const groups = alike(members, members.lanes, state.at);
     this.alike.fill(groups.slice(0, maxAlike).map((g) => ({
       cells: [g.synchronizer, String(g.lanes.length), g.text, g.lanes.slice(0, 20).map((l) => l.member).join(", ") + (g.lanes.length > 20 ? `, and ${g.lanes.length - 20} more` : ""),
         this.fold.checked && g.lanes.length > 1 ? { text: this.opened.has(g.key) ? "Fold" : "Open", act: () => this.toggle(g.key) } : ""],
     })), Math.max(0, groups.length - maxAlike));
-    const names = [...new Set(members.lanes.map((l) => l.synchronizer))];
+    const names = state.record ? [...new Set(members.lanes.map((l) => l.synchronizer))] : []; // The times of a live run are not exact enough.
     while (this.together.children.length > names.length) this.together.lastElementChild?.remove();
     names.forEach((name, i) => {
       const text = `States of ${name} together: ${together(members.lanes.filter((l) => l.synchronizer === name), state.at)}.`;
@@ -358,7 +362,7 @@ export class Timeline {
       c.fillStyle = colour(value ? `--value${value.number % colours}` : "--false");
       if (s.start < s.started) part(s.start, Math.min(s.started, Math.max(s.end, s.ended)), hatch);
       if (s.end < s.ended) part(Math.max(s.end, s.start), s.ended, hatch);
-      if (s.open) part(Math.max(s.started, s.end), Math.max(this.newest, s.end), outline);
+      if (s.open) part(Math.max(s.started, s.end), Math.max(lane.seen ?? this.newest, s.end), outline);
       const at = part(s.started, s.end, fill);
       if (!at || !value || at.width < textLeast) continue;
       c.fillStyle = colour("--back");
