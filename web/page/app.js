@@ -3,7 +3,7 @@ import { Cursor } from "./cursor.js";
 import { element, setText } from "./dom.js";
 import { Events, clock, keyOf, oldSince } from "./model.js";
 import { Overview } from "./overview.js";
-import { saveView } from "./save.js";
+import { saveSvg, saveView } from "./save.js";
 import { LiveStates, MemberStates } from "./states.js";
 import { Timeline } from "./timeline.js";
 import { Why } from "./why.js";
@@ -45,7 +45,9 @@ search.oninput = () => {
 
 /** @type {HTMLElement} */ (document.getElementById("save")).onclick = () => saveView().catch((e) => cursor.fault(`the page was not saved: ${e}`));
 
-/** @type {{root: HTMLElement, show: (state: State) => void, ask?: (at: number) => void, jump?: (step: number) => void, close?: () => void}} */
+/** @type {HTMLElement} */ (document.getElementById("save-svg")).onclick = () => saveSvg(page.paint?.bind(page));
+
+/** @type {{root: HTMLElement, paint?: (c: any) => void, show: (state: State) => void, ask?: (at: number) => void, jump?: (step: number) => void, close?: () => void}} */
 let page = { root: element("div"), show() {} };
 let wanted = false;
 

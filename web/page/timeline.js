@@ -32,6 +32,8 @@ export class Timeline {
     this.newest = 0;
     this.over = false; // the run is over
     this.drawn = -Infinity; // by performance.now
+    /** @type {{view: {from: number, to: number, width: number}, at: number | null, width: number, height: number, scrolled: number}} */
+    this.painted = { view: { from: 0, to: 0, width: 0 }, at: null, width: 0, height: 0, scrolled: 0 };
     this.at = 0; // that was drawn
     this.marked = 0; // the decision that was gone to last in a live run; 0: none
     /** @type {Set<string>} */
@@ -182,7 +184,7 @@ export class Timeline {
     const rows = this.memberRows(state), marked = new Set(rows.flatMap((r) => r.lanes));
     this.rows = this.lanes.filter((lane) => !marked.has(lane)).map((lane) => /** @type {DrawnRow} */ ({ label: `${lane.synchronizer} ${lane.lane}`, lanes: [lane] })).concat(rows)
       .filter((r) => r.label.toLowerCase().includes(sought));
-    this.draw({ ...this.view.range(this.newest), width: 0 }, state.record ? state.at : this.marked || null);
+    this.draw(this.view.range(this.newest), state.record ? state.at : this.marked || null);
     setText(this.note, [
       `${events.length} events`,
       `${this.rows.length} lanes`,
@@ -260,7 +262,7 @@ export class Timeline {
   }
 
   /**
-   * @param {{from: number, to: number, width: number}} view
+   * @param {{from: number, to: number}} view
    * @param {number | null} at the instant that is marked
    */
   draw(view, at) {
@@ -275,8 +277,19 @@ export class Timeline {
       this.canvas.style.width = `${width}px`;
       this.canvas.style.height = `${height}px`;
     }
+    this.painted = { view: { ...view, width: width - labelWidth }, at, width, height, scrolled: this.box.scrollTop || 0 }; // The width is as width says.
     const c = this.canvas.getContext("2d");
     if (!c) return;
+    c.setTransform(ratio, 0, 0, ratio, 0, 0);
+    this.paint(c);
+  }
+
+  /**
+   * Paints what was drawn last.
+   * @param {CanvasRenderingContext2D} c
+   */
+  paint(c) {
+    const { view, at, width, height, scrolled } = this.painted;
     const style = getComputedStyle(document.documentElement);
     /** @type {Map<string, string>} */
     const known = new Map();
@@ -284,13 +297,10 @@ export class Timeline {
       if (!known.has(name)) known.set(name, style.getPropertyValue(name).trim());
       return known.get(name) ?? "";
     };
-    view.width = width - labelWidth; // As width says.
-    c.setTransform(ratio, 0, 0, ratio, 0, 0);
     c.clearRect(0, 0, width, height);
     c.font = "12px system-ui, sans-serif";
     c.textBaseline = "middle";
     c.textAlign = "left";
-    const scrolled = this.box.scrollTop || 0;
     const first = Math.floor(scrolled / laneHeight), last = Math.min(this.rows.length, Math.ceil((scrolled + height) / laneHeight));
     for (let i = first; i < last; i++) {
       const row = this.rows[i], top = axisHeight + i * laneHeight - scrolled;

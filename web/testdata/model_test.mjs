@@ -172,4 +172,23 @@ assert.equal(instant(new Date(2026, 0, 1, 9, 5, 7, 4).getTime()), "2026-01-01 09
   }
   assert.equal(live.lanes.length, 2000);
 }
+
+// A picture has texts as texts. It is XML, whatever the texts are, and has each drawing once.
+{
+  const { SvgContext, escapeText, svgFile } = await import(new URL("svg.js", pathToFileURL(process.argv[2])));
+  assert.equal(escapeText("a<b onerror=\"x\">'&amp;\u0000\u001b\ud800\ufffe\u{1f600}"), "a&#60;b onerror=&#34;x&#34;&#62;&#39;&#38;amp;\ufffd\ufffd\ufffd\ufffd\u{1f600}");
+  const c = new SvgContext(10, 20, "#fff", (text) => 6 * text.length);
+  c.fillStyle = '#000"/><script>';
+  for (let i = 0; i < 3; i++) c.fillRect(1, 2, 3, 4);
+  c.fillText("<b>", 0, 5);
+  c.fillText("too wide", 0, 15, 20);
+  c.textAlign = "right";
+  c.fillText("1", 100, 5);
+  assert.equal(c.parts.size, 4);
+  const text = svgFile([...c.parts], 200, 100, "#fff");
+  assert.ok(!text.includes("<script") && !text.includes("<b>"));
+  assert.match(text, /<rect x="11" y="22" width="3" height="4" /);
+  assert.match(text, /x="10" y="35" textLength="20"/);
+  assert.match(text, /x="104" y="25" textLength="6"/);
+}
 console.log("ok");
