@@ -39,6 +39,7 @@ type stream struct {
 	full     bool     // a synchronizer beyond maxSynchronizers was left out
 	record   *span    // nil: the run is live
 	lanes    liveLanes
+	token    string // for changes; empty: the page only reads
 }
 
 // span is the time of a recorded run, in milliseconds since 1970.
@@ -73,6 +74,7 @@ type hello struct {
 	Oldest  uint64 `json:"oldest"`  // number of the first event that follows
 	Dropped uint64 `json:"dropped"` // browsers that read too slowly, so far
 	Record  *span  `json:"record"`  // null: the run is live
+	Control string `json:"control"` // the token for changes; empty: the page only reads
 }
 
 // eventView is an event as browsers get it.
@@ -258,7 +260,7 @@ func (st *stream) open(now time.Time, page string) (b *browser, first [][]byte) 
 	}
 	b = &browser{wake: make(chan struct{}, 1)}
 	st.browsers[b] = struct{}{}
-	first = append(first, encode(hello{"hello", page, st.number - uint64(len(st.history)) + 1, st.dropped, st.record}))
+	first = append(first, encode(hello{"hello", page, st.number - uint64(len(st.history)) + 1, st.dropped, st.record, st.token}))
 	first = append(first, st.history...)
 	for _, k := range st.latest {
 		v := *k.view

@@ -67,6 +67,7 @@ func TestUIOfAJournalRefused(t *testing.T) {
 	dir := t.TempDir()
 	broken := writeFile(t, dir, "x.journal.jsonl", "{}\n")
 	for args, want := range map[string]string{
+		"--allow-control --journal " + dir:           "--journal shows a run that is over, without a server: leave out --allow-control",
 		"--nats nats://127.0.0.1:1 --journal " + dir: "--journal shows a run that is over, without a server: leave out --nats",
 		"--journal " + filepath.Join(dir, "none"):    "stat " + filepath.Join(dir, "none") + ": no such file or directory: give a journal, or a directory that run --journal has written to",
 		"--journal " + broken:                        broken + ": line 1: the first line is no header of a journal, as run --journal writes it",

@@ -26,7 +26,8 @@ import (
 )
 
 // config has texts that would be markup, were they not escaped.
-const config = `synchronizers:
+const config = `params: {limit: {type: float, default: 1.5, min: 0, max: 100}}
+synchronizers:
   gsync:
     members: {group: workers, count: 2}
     state: {phase: {enum: [idle, search]}, load: float, note: string}
@@ -35,7 +36,7 @@ const config = `synchronizers:
         when: all(members, .phase == "idle")
         signal: {kind: cancel, region: search, to: all}
       overload:
-        when: sum(members, .load) > 1.5
+        when: sum(members, .load) > params.limit
       marked:
         when: any(members, .note == "<script>alert(1)</script>")
 `
@@ -319,7 +320,7 @@ func TestBrowser(t *testing.T) {
 	run := []string{"run", filepath.Join(w.dir, "pegasus.yaml"), "--nats", w.url, "--journal", journal}
 	_, stop := w.launch("agent.Join", run...)
 	b := newBrowser(t)
-	line, stopUI := w.launch("/#key=", "ui", "--nats", w.url)
+	line, stopUI := w.launch("/#key=", "ui", "--nats", w.url, "--allow-control")
 	b.open(line)
 	b.has("no epoch", "the group has 0 of the 2 members that it waits for")
 	w.set("w1", "search", 0.5)
@@ -331,7 +332,19 @@ func TestBrowser(t *testing.T) {
 	b.has("all-idle", "gsync/1/2")
 	b.clean()
 
-	b.value(`document.querySelector("td a").click(); 0`, nil)
+	b.do(chromedp.SendKeys(`input[aria-label="New value of limit"]`, "500\r"))
+	b.has(`Nothing was changed, as far as is known: synchronizer "gsync": set: params.limit does not take 500: use 0 to 100`)
+	b.do(chromedp.SendKeys(`input[aria-label="New value of limit"]`, "\b\b\r"))
+	b.has("Changed: params limit: from 1.5 to 5", "parameter limit = 5, set; it was 1.5")
+	b.until(`!document.querySelector('button[aria-label="Reset limit"]').disabled`, "the parameter is set")
+	b.do(chromedp.Click(`button[aria-label="Reset limit"]`))
+	b.has("Changed: params limit: from 5 to 1.5")
+	b.do(chromedp.Click(".control button"))
+	b.has("Nothing is different.")
+	b.expected = append(b.expected, "status of 502")
+	b.clean()
+
+	b.value(`document.querySelector(".truth-true a").click(); 0`, nil)
 	b.has("Why all-idle", "gsync: all-idle is true", `all(members, .phase == "idle")`, "Last decision gsync/1/2", "Why they held at one instant", "2: w1, w2")
 	b.page("why/workers/gsync/marked")
 	b.has("gsync: marked is false", `"<script>alert(1)</script>"`, "There is no decision yet.")

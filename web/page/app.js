@@ -12,12 +12,12 @@ import { Work } from "./work.js";
 /**
  * What the stream has brought. A status came at an instant of performance.now; its key is
  * that of keyOf. Of a run that is over, record is its time, at is the instant that is shown, both
- * in milliseconds since 1970, and members are the states of members, null until they have come. Of a live run, members grow. Lanes and rows are shown whose name contains search.
- * @typedef {{statuses: Map<string, {view: any, at: number}>, events: Events, record: {from: number, to: number} | null, at: number, members: MemberStates | null, search: string}} State
+ * in milliseconds since 1970, and members are the states of members, null until they have come. Of a live run, members grow. With a token the page may change the run. Lanes and rows are shown whose name contains search.
+ * @typedef {{statuses: Map<string, {view: any, at: number}>, events: Events, record: {from: number, to: number} | null, at: number, members: MemberStates | null, search: string, token: string}} State
  */
 
 /** @type {State} */
-const state = { statuses: new Map(), events: new Events(), record: null, at: 0, members: null, search: "" };
+const state = { statuses: new Map(), events: new Events(), record: null, at: 0, members: null, search: "", token: "" };
 
 // The key of the page stands behind #key= in the URL that was printed. It stays in this browser.
 const place = `pegasus key ${location.pathname}`;
@@ -115,7 +115,7 @@ function route() {
   } else if (name === "work") {
     page = new Work(key);
   } else {
-    page = new Overview();
+    page = new Overview(key);
   }
   for (const a of document.querySelectorAll("nav a")) {
     if (a.getAttribute("href") === `#${name || "overview"}`) a.setAttribute("aria-current", "page");
@@ -146,6 +146,7 @@ function connect() {
     if (frame.kind === "hello") {
       state.events.hello(frame.page);
       dropped = frame.dropped;
+      state.token = frame.control ?? "";
       if (frame.record && !state.record) {
         state.record = frame.record;
         askStates(frame.record.from);
