@@ -259,3 +259,36 @@ func TestUIControl(t *testing.T) {
 	ui.stop()
 	run.stop()
 }
+
+// TestUITakeover: a process that takes over while the page is open continues its sections and its lanes.
+func TestUITakeover(t *testing.T) {
+	own(t)
+	srv, err := embedded.Start(embedded.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	first := launch(t, "run", goodConfig, "--nats", srv.URL(), "--members", "1")
+	first.url()
+	m, _ := searcher(t, srv.URL(), "w1")
+	second := launch(t, "run", goodConfig, "--nats", srv.URL(), "--members", "1", "--standby")
+	second.line("stands by until the process that leads has ended")
+	ui := launch(t, "ui", "--nats", srv.URL())
+	line, _, _ := strings.Cut(ui.line("shows gsync at "), " ")
+	base, key, _ := strings.Cut(line, "#key=")
+	f := openPageStream(t, base+"stream?key="+key)
+	f.next(`"kind":"status"`, `"standbys":["process `, `"epoch":"epoch 1"`)
+	f.next(`"kind":"states"`, `"member":"w1"`, `"known":true`)
+	first.stop()
+	f.next(`"kind":"status"`, `"leader":"its only process"`, `"epoch":"epoch `, `"name":"w1"`)
+	if err := m.Set(state{"search", 9}); err != nil {
+		t.Fatal(err)
+	}
+	f.next(`"event":"fired"`, `"lane":"predicate overload"`)
+	f.next(`"kind":"states"`, `"member":"w1"`, `"known":true`, `"values":["search","9"]`)
+	if why := getPage(t, base+"why?group=workers&synchronizer=gsync&predicate=overload&key="+key); why == nil {
+		t.Error("no explanation")
+	}
+	ui.stop()
+	second.stop()
+}
