@@ -150,16 +150,16 @@ type MemberStatus struct {
 	Lost uint64 `json:"lost,omitempty"` // see Gaps
 	// Unknown is set if nothing is known of its state at present. State is the one
 	// that the detector looks at, or, outside the epoch, the newest.
-	Unknown bool     `json:"unknown"`
-	State   Values   `json:"state"`   // see Unknown
+	Unknown bool   `json:"unknown"`
+	State   Values `json:"state"` // see Unknown
 	// Began bounds when State began and Ended when it ended, in nanoseconds after the answer: both are negative or 0. They
 	// are nil unless the member is in the epoch and its state is known. While the state is Open, Ended is its newest
 	// evidence. Report is the number of the report that began it.
-	Began  *Range `json:"began,omitempty"`
-	Ended  *Range `json:"ended,omitempty"`        // see Began
-	Open   bool   `json:"open,omitempty"`         // see Began
-	Report uint64 `json:"state_report,omitempty"` // see Began
-	Regions []string `json:"regions"` // open ones
+	Began   *Range   `json:"began,omitempty"`
+	Ended   *Range   `json:"ended,omitempty"`        // see Began
+	Open    bool     `json:"open,omitempty"`         // see Began
+	Report  uint64   `json:"state_report,omitempty"` // see Began
+	Regions []string `json:"regions"`                // open ones
 }
 
 // ClockStatus is what the stamps of a member rest on.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -122,13 +123,8 @@ func TestControl(t *testing.T) {
 		"a large one":          {"", nil, `{"synchronizer":"` + strings.Repeat("x", 1<<17) + `"}`, 400, "change: at byte 0: http: request body too large" + object},
 		"nobody":               {"", nil, `{"synchronizer":"<b>","group":"workers","reload":true}`, 404, `synchronizer "<b>" of group "workers": none of that name has answered: choose one of the overview` + "\n"},
 	} {
-		header := map[string]string{}
-		for k, v := range good {
-			header[k] = v
-		}
-		for k, v := range c.header {
-			header[k] = v
-		}
+		header := maps.Clone(good)
+		maps.Copy(header, c.header)
 		path := c.path
 		if path == "" {
 			path = "/control?key=k"

@@ -28,8 +28,8 @@ func status(members ...monitor.MemberStatus) *monitor.Status {
 	return &monitor.Status{Synchronizer: "g", Group: "workers", Members: members}
 }
 
-// TestLiveLanes: a state ends when the next report begins another one. Without that report its end is its last evidence. What is
-// not known is a gap.
+// TestLiveLanes: a state ends when the next report begins another one. Without that report its end is its last evidence. A state
+// that is not known is a gap.
 func TestLiveLanes(t *testing.T) {
 	l := &liveLanes{}
 	at := func(ms int64) time.Time { return time.UnixMilli(1_000_000 + ms) }
