@@ -1,5 +1,7 @@
 package monitor
 
+import "time"
+
 // Status is the state of a synchronizer at one instant, between two inputs. It is the output of
 // `pegasus status --json`. All durations are in seconds; ages count up to the moment the
 // question was answered.
@@ -45,6 +47,8 @@ type Status struct {
 
 	// Tenant is the tenant of the run.
 	Tenant string `json:"tenant,omitzero"`
+	// Time is when the question was answered, by the wall clock of the synchronizer's process.
+	Time time.Time `json:"time,omitzero"`
 	// Config tells texts of configurations apart: 16 hexadecimal digits of a hash.
 	Config string `json:"config,omitzero"`
 	// Counters count since the start, by name; Fates the signals, by fate.
@@ -146,9 +150,16 @@ type MemberStatus struct {
 	Lost uint64 `json:"lost,omitempty"` // see Gaps
 	// Unknown is set if nothing is known of its state at present. State is the one
 	// that the detector looks at, or, outside the epoch, the newest.
-	Unknown bool     `json:"unknown"`
-	State   Values   `json:"state"`   // see Unknown
-	Regions []string `json:"regions"` // open ones
+	Unknown bool   `json:"unknown"`
+	State   Values `json:"state"` // see Unknown
+	// Began bounds when State began and Ended when it ended, in nanoseconds after the answer: both are negative or 0. They
+	// are nil unless the member is in the epoch and its state is known. While the state is Open, Ended is its newest
+	// evidence. Report is the number of the report that began it.
+	Began   *Range   `json:"began,omitempty"`
+	Ended   *Range   `json:"ended,omitempty"`        // see Began
+	Open    bool     `json:"open,omitempty"`         // see Began
+	Report  uint64   `json:"state_report,omitempty"` // see Began
+	Regions []string `json:"regions"`                // open ones
 }
 
 // ClockStatus is what the stamps of a member rest on.

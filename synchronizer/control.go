@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gopegasus/pegasus/clocksync/source"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/nearest"
@@ -44,7 +45,7 @@ func (s *Synchronizer) Status(ctx context.Context) (monitor.Status, error) {
 		return monitor.Status{}, err
 	}
 	status := q.answer.Status
-	status.Tenant, status.Config = s.opt.Tenant, q.config
+	status.Tenant, status.Config, status.Time = s.opt.Tenant, q.config, time.Unix(0, source.WallNano())
 	status.Counters, status.Fates = s.Stats().named()
 	if status.Standbys = s.beats.standing(s.opt.now()); len(status.Standbys) > 0 {
 		status.Leader = s.ownBeat(false).String()

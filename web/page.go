@@ -48,6 +48,9 @@ type Options struct {
 	// Work tells how the tasks of the groups stand, as text; nil: the page does not say. The page calls it on one goroutine at
 	// a time, and not beside Explain.
 	Work func(ctx context.Context) (string, error)
+	// Control carries out a change of the run, and returns a text for each difference. Nil: the page only reads. The page calls it
+	// on one goroutine at a time, and not beside Explain. Anyone with the key can call it.
+	Control func(ctx context.Context, c *Change) ([]string, error)
 	// Recorded is set if the run is over: browsers choose an instant of it. Nil: it is live.
 	Recorded *Recorded
 }
@@ -76,11 +79,14 @@ type Page struct {
 	source Source
 	record *Recorded // nil: the run is live
 	work   func(ctx context.Context) (string, error)
-	now    func() time.Time
-	states []byte // of members, for browsers; nil: the run is live
-	key    string // empty: none
-	id     string // of this life of the page
-	routes http.Handler
+	// control is nil if the page only reads. Requests for it need the token.
+	control func(ctx context.Context, c *Change) ([]string, error)
+	token   string
+	now     func() time.Time
+	states  []byte // of members, for browsers; nil: the run is live
+	key     string // empty: none
+	id      string // of this life of the page
+	routes  http.Handler
 
 	stream stream
 	turn   chan struct{} // holds a token while Source is asked
@@ -113,6 +119,10 @@ func New(o Options) (*Page, error) {
 		source: o.Source, work: o.Work, now: o.Now, key: o.Key, id: rand.Text(), turn: make(chan struct{}, 1), asked: make(chan struct{}, maxQuestions),
 		explained: map[question]explained{},
 	}
+	if o.Control != nil {
+		p.control, p.token = o.Control, rand.Text()
+		p.stream.token = p.token
+	}
 	if o.Recorded != nil {
 		r := *o.Recorded
 		r.From, r.To = r.From.Truncate(time.Millisecond), r.To.Add(time.Millisecond-1).Truncate(time.Millisecond) // Browsers choose milliseconds.
@@ -129,6 +139,7 @@ func New(o Options) (*Page, error) {
 	mux.HandleFunc("GET /status", p.needKey(p.serveStatus))
 	mux.HandleFunc("GET /states", p.needKey(p.serveStates))
 	mux.HandleFunc("GET /work", p.needKey(p.serveWork))
+	mux.HandleFunc("POST /control", p.needKey(p.serveControl))
 	mux.HandleFunc("GET /{$}", serveFile("index.html"))
 	entries, err := files.ReadDir("page")
 	if err != nil {

@@ -601,7 +601,7 @@ func TestRecorded(t *testing.T) {
 		}
 	}
 	_, server = serve(t, "", &source{})
-	if code, text := get("/states"); code != http.StatusNotFound || text != "states: the run is live, and its stream has no states of members: open its journal with pegasus ui --journal\n" {
+	if code, text := get("/states"); code != http.StatusNotFound || text != "states: the run is live: its states of members come with the stream\n" {
 		t.Errorf("%d %s", code, text)
 	}
 	if code, text := get("/status?at=1"); code != http.StatusNotFound || text != "status: the run is live: its status comes with the stream\n" {
@@ -640,5 +640,37 @@ func TestWork(t *testing.T) {
 	_, bare := serve(t, "", &source{})
 	if a := get(t, bare.URL+"/work"); a.code != http.StatusNotFound || !strings.HasSuffix(a.text, "or use pegasus work status\n") {
 		t.Errorf("%+v", a)
+	}
+}
+
+// TestManyPredicates: of 10,000 predicates the page shows 1,000 and counts the others. Each of them can be explained, and its
+// events are shown. Nothing waits for a browser.
+func TestManyPredicates(t *testing.T) {
+	s := &source{}
+	p, server := serve(t, "", s)
+	f := openStream(t, server.URL+"/stream")
+	status := &monitor.Status{Synchronizer: "g", Group: "workers", Epoch: 1}
+	for i := range 10_000 {
+		status.Predicates = append(status.Predicates, monitor.PredicateStatus{Name: fmt.Sprintf("p%05d", i), Truth: "true", Since: new(1.0), Decision: "g/1/1", Ago: float64(10_000 - i)})
+	}
+	p.PublishStatus(status)
+	for i := range 10_000 {
+		p.PublishEvent(&monitor.Line{Synchronizer: "g", Event: "fired", Body: &monitor.VerdictLine{Predicate: status.Predicates[i].Name, Truth: "true", Firing: &monitor.Firing{}}})
+	}
+	f.next("status") // The empty one of serve.
+	v := f.next("status")
+	if shown, ok := v["predicates"].([]any); !ok || len(shown) != 1000 || v["predicates_more"] != 9000.0 {
+		t.Errorf("%d predicates, and %v more", len(shown), v["predicates_more"])
+	}
+	if last, ok := v["decisions"].([]any); !ok || len(last) != 10 || !strings.Contains(fmt.Sprint(last[0]), "p09999") {
+		t.Errorf("decisions %v", v["decisions"])
+	}
+	for i := range 10_000 {
+		if e := f.next("event"); e["lane"] != "predicate "+status.Predicates[i].Name {
+			t.Fatalf("event %d is %v", i, e)
+		}
+	}
+	if a := get(t, server.URL+"/why?group=workers&synchronizer=g&predicate=p09999"); a.code != http.StatusOK || p.Dropped() > 0 {
+		t.Errorf("%d %s, %d browsers were dropped", a.code, a.text, p.Dropped())
 	}
 }

@@ -28,9 +28,13 @@ type statesView struct {
 // memberLane has six numbers for each state: when it began, not before and not after; when it ended, alike; 1 if it had
 // not ended when the run did; its row. Times are in microseconds after the beginning of the run.
 type memberLane struct {
+	Group        string  `json:"group,omitempty"` // of a live run
 	Synchronizer string  `json:"synchronizer"`
 	Host         string  `json:"host"`
 	Member       string  `json:"member"`
+	Seen         int64   `json:"seen,omitempty"`  // of a live run: when a status has shown the last state
+	Known        bool    `json:"known,omitempty"` // of a live run: the last status has shown it
+	First        uint64  `json:"first,omitempty"` // of a live run: the number of the first of these states, from 0
 	States       []int64 `json:"states"`
 }
 
@@ -63,7 +67,7 @@ func newStatesView(from time.Time, states []*monitor.MemberState) *statesView {
 			v.Rows = append(v.Rows, newStateRow(s.State))
 		}
 		if lane == nil {
-			lane = &memberLane{s.Synchronizer, s.Host, s.Member, nil}
+			lane = &memberLane{Synchronizer: s.Synchronizer, Host: s.Host, Member: s.Member}
 			lanes[key] = lane
 			v.Lanes = append(v.Lanes, lane)
 		}
@@ -99,7 +103,7 @@ func newStateRow(values monitor.Values) stateRow {
 // serveStates answers with a statesView.
 func (p *Page) serveStates(w http.ResponseWriter, _ *http.Request) {
 	if p.states == nil {
-		http.Error(w, "states: the run is live, and its stream has no states of members: open its journal with pegasus ui --journal", http.StatusNotFound)
+		http.Error(w, "states: the run is live: its states of members come with the stream", http.StatusNotFound)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

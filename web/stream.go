@@ -38,6 +38,8 @@ type stream struct {
 	dropped  uint64   // browsers that read too slowly
 	full     bool     // a synchronizer beyond maxSynchronizers was left out
 	record   *span    // nil: the run is live
+	lanes    liveLanes
+	token    string // for changes; empty: the page only reads
 }
 
 // span is the time of a recorded run, in milliseconds since 1970.
@@ -72,6 +74,7 @@ type hello struct {
 	Oldest  uint64 `json:"oldest"`  // number of the first event that follows
 	Dropped uint64 `json:"dropped"` // browsers that read too slowly, so far
 	Record  *span  `json:"record"`  // null: the run is live
+	Control string `json:"control"` // the token for changes; empty: the page only reads
 }
 
 // eventView is an event as browsers get it.
@@ -130,6 +133,15 @@ func (st *stream) setStatus(now time.Time, s *monitor.Status) bool {
 	k.view = newStatusView(s, now.Sub(k.waits))
 	k.view.Time = now.UnixMilli()
 	st.send(encode(k.view))
+	if st.record == nil {
+		at := s.Time
+		if at.IsZero() { // It is of a release before.
+			at = now
+		}
+		if v := st.lanes.note(at, s); v != nil {
+			st.send(encode(v))
+		}
+	}
 	return true
 }
 
@@ -248,12 +260,15 @@ func (st *stream) open(now time.Time, page string) (b *browser, first [][]byte) 
 	}
 	b = &browser{wake: make(chan struct{}, 1)}
 	st.browsers[b] = struct{}{}
-	first = append(first, encode(hello{"hello", page, st.number - uint64(len(st.history)) + 1, st.dropped, st.record}))
+	first = append(first, encode(hello{"hello", page, st.number - uint64(len(st.history)) + 1, st.dropped, st.record, st.token}))
 	first = append(first, st.history...)
 	for _, k := range st.latest {
 		v := *k.view
 		v.Age = now.Sub(k.at).Milliseconds()
 		first = append(first, encode(v))
+	}
+	if st.record == nil {
+		first = append(first, encode(st.lanes.all(now)))
 	}
 	return b, first
 }

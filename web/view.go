@@ -42,6 +42,16 @@ type statusView struct {
 	Facts          []string        `json:"facts"`             // memory, parameters, what is amiss
 	Program        *programView    `json:"program,omitempty"` // nil: none runs
 	Balance        *balanceView    `json:"balance,omitempty"` // nil: no loads are moved
+	Params         []paramView     `json:"params,omitempty"`
+}
+
+// paramView is a parameter, for the page's control.
+type paramView struct {
+	Name    string `json:"name"`
+	Value   string `json:"value"`
+	Takes   string `json:"takes"`
+	Initial string `json:"initial"`
+	Set     bool   `json:"set"`
 }
 
 type memberView struct {
@@ -81,6 +91,10 @@ func newStatusView(s *monitor.Status, waits time.Duration) *statusView {
 		Leader: cmp.Or(s.Leader, "its only process"), Standbys: append([]string{}, s.Standbys...),
 		Members: []memberView{}, Predicates: []predicateView{}, Decisions: []decisionView{}, Facts: factTexts(s),
 		Program: newProgramView(s.Program), Balance: newBalanceView(s.Balance),
+	}
+	for i := range s.Params {
+		p := &s.Params[i]
+		v.Params = append(v.Params, paramView{p.Name, p.Value, strings.TrimSpace(p.Type + " " + p.Range), p.Default, p.Set})
 	}
 	if s.Epoch > 0 {
 		v.Epoch = "epoch " + strconv.FormatUint(s.Epoch, 10)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -30,10 +31,12 @@ for each predicate why it fired or does not. It prints the URL of the page.
 --journal DIR shows a run that is over, from the journals that run --journal has written:
 the same pages, for each instant that you choose. It needs no server.
 
-The page only reads. It listens on the loopback interface alone; from another
-machine, use a tunnel such as ssh -L. Anyone with the URL can read the page. The key in
-the URL is new each time. Global states are read once a second; events are shown as
-they happen. The page marks old values with their age.
+The page only reads, unless --allow-control lets it set parameters and reload the
+configuration, as set and reload do. It listens on the loopback interface alone; from
+another machine, use a tunnel such as ssh -L. Anyone with the URL can read the page, and
+with --allow-control change the run. The key in the URL is new each time. Global states
+are read once a second; events are shown as they happen. The page marks old values with
+their age.
 
 ` + liveHelp + `
 
@@ -49,6 +52,7 @@ type uiFlags struct {
 	liveFlags
 
 	listen, prefix, journal string
+	control                 bool
 }
 
 func newUI() *cobra.Command {
@@ -65,6 +69,7 @@ func newUI() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "`ADDRESS` of the loopback interface to listen on; port 0 is any free one")
 	flags.StringVar(&f.journal, "journal", "", "show the recorded run of `DIR|FILE` instead of a live one")
+	flags.BoolVar(&f.control, "allow-control", false, "let the page set parameters and have the configuration read again, as set and reload do")
 	flags.StringVar(&f.prefix, "prefix", "", "`PATH` that the page lies under, behind a proxy (default /)")
 	return cmd
 }
@@ -93,7 +98,11 @@ func (f *uiFlags) servePage(cmd *cobra.Command) error {
 	}
 	explains := &explainer{}
 	key := rand.Text()
-	page, err := web.New(web.Options{Source: explains, Work: explains.work, Now: time.Now, Key: key, Prefix: f.prefix})
+	opt := web.Options{Source: explains, Work: explains.work, Now: time.Now, Key: key, Prefix: f.prefix}
+	if f.control {
+		opt.Control = explains.change
+	}
+	page, err := web.New(opt)
 	if err != nil {
 		return fmt.Errorf("--%w", err)
 	}
@@ -195,6 +204,21 @@ func (x *explainer) Explain(ctx context.Context, name, group, predicate string, 
 	e := &monitor.Explanation{}
 	err := x.asker.Ask(ctx, synchronizer.Presence{Synchronizer: name, Group: group}, wire.VerbWhy, predicate, e)
 	return e, err
+}
+
+// change sets parameters of a synchronizer, or has it read its configuration again.
+func (x *explainer) change(ctx context.Context, c *web.Change) ([]string, error) {
+	verb, text := wire.VerbReload, []byte{}
+	if !c.Reload {
+		var err error
+		verb = wire.VerbSet
+		if text, err = json.Marshal(&synchronizer.Setting{Values: c.Values, Reset: c.Reset, By: caller() + ", by pegasus ui"}); err != nil {
+			return nil, err
+		}
+	}
+	var changed synchronizer.Changed
+	err := x.asker.Ask(ctx, synchronizer.Presence{Synchronizer: c.Synchronizer, Group: c.Group}, verb, string(text), &changed)
+	return changed.Changes, err
 }
 
 // work tells how the tasks of all groups stand.

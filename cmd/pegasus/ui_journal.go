@@ -35,7 +35,7 @@ type recordedRun struct {
 
 // serveJournal is servePage for a run that is over.
 func (f *uiFlags) serveJournal(cmd *cobra.Command) error {
-	for _, name := range []string{"nats", "context", "creds", "nkey", "user", "password-file", "token-file", "tlsca", "tlscert", "tlskey", "tenant", "synchronizer"} {
+	for _, name := range []string{"nats", "context", "creds", "nkey", "user", "password-file", "token-file", "tlsca", "tlscert", "tlskey", "tenant", "synchronizer", "allow-control"} {
 		if cmd.Flags().Changed(name) {
 			return fmt.Errorf("--journal shows a run that is over, without a server: leave out --%s", name)
 		}

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -200,4 +202,93 @@ func TestPublish(t *testing.T) {
 	if err := <-served; err == nil {
 		t.Error("the end of the listener is no fault")
 	}
+}
+
+// TestUIControl: with --allow-control the page sets a parameter of a run, and has the run read its file again.
+func TestUIControl(t *testing.T) {
+	own(t)
+	file := filepath.Join(t.TempDir(), "c.yaml")
+	text := "params: {limit: {type: int, default: 1, min: 0, max: 9}}\nsynchronizers:\n  g:\n    members: {group: workers}\n    state: {n: int}\n    predicates:\n      high: {when: 'any(members, .n > params.limit)', signal: []}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := launch(t, "run", file)
+	run.line("agent.Join(ctx")
+	ui := launch(t, "ui", "--allow-control")
+	line, _, _ := strings.Cut(ui.line("shows g at "), " ")
+	base, key, _ := strings.Cut(line, "#key=")
+	f := openPageStream(t, base+"stream?key="+key)
+	token, _ := f.next(`"kind":"hello"`)["control"].(string)
+	f.next(`"kind":"status"`, `"params":[{"name":"limit","value":"1","takes":"int 0 to 9","initial":"1","set":false}]`)
+	change := func(body string) string {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"control?key="+key, strings.NewReader(`{"synchronizer":"g","group":"workers",`+body+`}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Origin", strings.TrimSuffix(base, "/"))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Pegasus-Token", token)
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		answer, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(answer)
+	}
+	for _, c := range [][2]string{
+		{`"values":{"limit":"5"}`, `["params limit: from 1 to 5"]` + "\n"},
+		{`"values":{"limit":"50"}`, `synchronizer "g": set: params.limit does not take 50: use 0 to 9` + "\n"},
+		{`"reset":["limit"]`, `["params limit: from 5 to 1"]` + "\n"},
+		{`"reload":true`, "[]\n"},
+	} {
+		if got := change(c[0]); got != c[1] {
+			t.Errorf("%s: %swant %s", c[0], got, c[1])
+		}
+	}
+	if err := os.WriteFile(file, []byte(text+"      more: {when: 'any(members, .n > 7)', signal: []}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := change(`"reload":true`); !strings.Contains(got, "more") {
+		t.Errorf("a changed file: %s", got)
+	}
+	f.next(`"kind":"status"`, `"name":"more"`)
+	ui.stop()
+	run.stop()
+}
+
+// TestUITakeover: a process that takes over while the page is open continues its sections and its lanes.
+func TestUITakeover(t *testing.T) {
+	own(t)
+	srv, err := embedded.Start(embedded.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	first := launch(t, "run", goodConfig, "--nats", srv.URL(), "--members", "1")
+	first.url()
+	m, _ := searcher(t, srv.URL(), "w1")
+	second := launch(t, "run", goodConfig, "--nats", srv.URL(), "--members", "1", "--standby")
+	second.line("stands by until the process that leads has ended")
+	ui := launch(t, "ui", "--nats", srv.URL())
+	line, _, _ := strings.Cut(ui.line("shows gsync at "), " ")
+	base, key, _ := strings.Cut(line, "#key=")
+	f := openPageStream(t, base+"stream?key="+key)
+	f.next(`"kind":"status"`, `"standbys":["process `, `"epoch":"epoch 1"`)
+	f.next(`"kind":"states"`, `"member":"w1"`, `"known":true`)
+	first.stop()
+	f.next(`"kind":"status"`, `"leader":"its only process"`, `"epoch":"epoch `, `"name":"w1"`)
+	if err := m.Set(state{"search", 9}); err != nil {
+		t.Fatal(err)
+	}
+	f.next(`"event":"fired"`, `"lane":"predicate overload"`)
+	f.next(`"kind":"states"`, `"member":"w1"`, `"known":true`, `"values":["search","9"]`)
+	if why := getPage(t, base+"why?group=workers&synchronizer=gsync&predicate=overload&key="+key); why == nil {
+		t.Error("no explanation")
+	}
+	ui.stop()
+	second.stop()
 }

@@ -88,6 +88,10 @@ func (c *Core) memberStatus(now clocksync.Instant) []monitor.MemberStatus {
 			one.Unknown = head.Unknown || !ok
 			one.Pending = c.det.Pending(m.index)
 			stamp, row = head.End, c.row(m, head.Ref)
+			if !one.Unknown {
+				began, ended := stampTimes(&c.opt, now, m, &head.Start, m.heardAt(head.Seq)), stampTimes(&c.opt, now, m, &head.End, m.lastHeard())
+				one.Began, one.Ended, one.Open, one.Report = &began, &ended, head.Open, head.Seq
+			}
 		}
 		one.State = monitor.NewValues(c.plan.State, row)
 		if bound := stamp.Within.Width(); stamp.Domain != "" && stamp.Within.Bounded() {
@@ -96,6 +100,24 @@ func (c *Core) memberStatus(now clocksync.Instant) []monitor.MemberStatus {
 		all = append(all, one)
 	}
 	return all
+}
+
+// stampTimes bounds when a stamp of a member was taken, relative to now. A stamp without a bound was taken before its message came.
+func stampTimes(o *Options, now clocksync.Instant, m *member, at *clocksync.Stamp, came clocksync.Instant) monitor.Range {
+	within := clocksync.Unbounded
+	switch {
+	case o.Reference != "" && m.domain == o.Reference:
+		within = clocksync.Exactly(at.Mono)
+	case o.Relative && m.quality.Timeline != "":
+		within = at.Within
+	}
+	if within.Earliest > now || !within.Valid() { // The member's clock is wrong.
+		within = clocksync.Unbounded
+	}
+	if !within.Bounded() && came.Finite() {
+		within.Latest = min(within.Latest, came)
+	}
+	return since(now, within.Earliest, min(within.Latest, now))
 }
 
 func (c *Core) groupStatus(now clocksync.Instant) []monitor.GroupStatus {

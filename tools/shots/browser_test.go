@@ -26,7 +26,8 @@ import (
 )
 
 // config has texts that would be markup, were they not escaped.
-const config = `synchronizers:
+const config = `params: {limit: {type: float, default: 1.5, min: 0, max: 100}}
+synchronizers:
   gsync:
     members: {group: workers, count: 2}
     state: {phase: {enum: [idle, search]}, load: float, note: string}
@@ -35,7 +36,7 @@ const config = `synchronizers:
         when: all(members, .phase == "idle")
         signal: {kind: cancel, region: search, to: all}
       overload:
-        when: sum(members, .load) > 1.5
+        when: sum(members, .load) > params.limit
       marked:
         when: any(members, .note == "<script>alert(1)</script>")
 `
@@ -319,7 +320,7 @@ func TestBrowser(t *testing.T) {
 	run := []string{"run", filepath.Join(w.dir, "pegasus.yaml"), "--nats", w.url, "--journal", journal}
 	_, stop := w.launch("agent.Join", run...)
 	b := newBrowser(t)
-	line, stopUI := w.launch("/#key=", "ui", "--nats", w.url)
+	line, stopUI := w.launch("/#key=", "ui", "--nats", w.url, "--allow-control")
 	b.open(line)
 	b.has("no epoch", "the group has 0 of the 2 members that it waits for")
 	w.set("w1", "search", 0.5)
@@ -331,7 +332,19 @@ func TestBrowser(t *testing.T) {
 	b.has("all-idle", "gsync/1/2")
 	b.clean()
 
-	b.value(`document.querySelector("td a").click(); 0`, nil)
+	b.do(chromedp.SendKeys(`input[aria-label="New value of limit"]`, "500\r"))
+	b.has(`Nothing was changed, as far as is known: synchronizer "gsync": set: params.limit does not take 500: use 0 to 100`)
+	b.do(chromedp.SendKeys(`input[aria-label="New value of limit"]`, "\b\b\r"))
+	b.has("Changed: params limit: from 1.5 to 5", "parameter limit = 5, set; it was 1.5")
+	b.until(`!document.querySelector('button[aria-label="Reset limit"]').disabled`, "the parameter is set")
+	b.do(chromedp.Click(`button[aria-label="Reset limit"]`))
+	b.has("Changed: params limit: from 5 to 1.5")
+	b.do(chromedp.Click(".control button"))
+	b.has("Nothing is different.")
+	b.expected = append(b.expected, "status of 502")
+	b.clean()
+
+	b.value(`document.querySelector(".truth-true a").click(); 0`, nil)
 	b.has("Why all-idle", "gsync: all-idle is true", `all(members, .phase == "idle")`, "Last decision gsync/1/2", "Why they held at one instant", "2: w1, w2")
 	b.page("why/workers/gsync/marked")
 	b.has("gsync: marked is false", `"<script>alert(1)</script>"`, "There is no decision yet.")
@@ -346,6 +359,8 @@ func TestBrowser(t *testing.T) {
 	for _, colour := range []string{"--true", "--false", "--epoch", "--mark"} {
 		b.until(fmt.Sprintf(painted, colour), "the timeline has no "+colour)
 	}
+	b.until(fmt.Sprintf(painted, "--value0"), "the timeline of a live run has no states of members")
+	b.has("States of members at the instant", "phase=idle load=0.25 note="+nastyNote)
 	b.clean()
 
 	// A synchronizer that goes away, and comes back.
@@ -395,13 +410,16 @@ func TestBrowser(t *testing.T) {
 	b.do(chromedp.KeyEvent("n"))
 	b.until("!"+atBegin, "the key n goes to the decision")
 	b.save("timeline")
+	b.picture("timeline", "gsync predicate all-idle", "all-idle fired", "phase=idle load=0.25")
 	b.has("States of members at the instant", "phase=idle load=0.25 note="+nastyNote, "States of gsync together: proven: each state began before each other one ended")
 	b.page("why/workers/gsync/all-idle")
 	b.has("gsync: all-idle is true", "Last decision gsync/1/")
 	b.save("why")
+	b.picture("why", "gsync: all-idle is true", "Why they held at one instant")
 	b.page("overview")
 	b.has("phase=idle load=0.25")
 	b.save("overview")
+	b.picture("overview", "phase=idle load=0.25", "<script>document.title='injected'</script>")
 	b.clean()
 	stopUI()
 }
@@ -412,19 +430,8 @@ var externals = regexp.MustCompile(`(?i)<script|<link|<iframe|<object|https?:|ur
 // save saves the view as a file, and opens the file in another tab: it has the same text, and asks for nothing.
 func (b *browser) save(name string) {
 	b.t.Helper()
-	dir := b.t.TempDir()
 	var live, saved string
-	b.do(cdpbrowser.SetDownloadBehavior(cdpbrowser.SetDownloadBehaviorBehaviorAllow).WithDownloadPath(dir), chromedp.Click("#save"))
-	file := filepath.Join(dir, "pegasus-"+name+".html")
-	for deadline := time.Now().Add(patience); ; {
-		if _, err := os.Stat(file); err == nil {
-			break
-		}
-		if time.Now().After(deadline) {
-			b.t.Fatalf("there is no file %s", file)
-		}
-		b.value("document.body.innerText", &live) // It takes a moment.
-	}
+	file := b.download("#save", "pegasus-"+name+".html")
 	text, err := os.ReadFile(file)
 	if err != nil {
 		b.t.Fatal(err)
@@ -435,12 +442,8 @@ func (b *browser) save(name string) {
 		b.t.Errorf("%s: the file has %q", name, found)
 	}
 	b.value("document.body.innerText", &live)
-	tab := &browser{t: b.t}
-	ctx, end := chromedp.NewContext(b.ctx)
+	tab, end := b.openFile(file)
 	defer end()
-	tab.ctx = ctx
-	chromedp.ListenTarget(ctx, tab.note)
-	tab.do(network.Enable(), cdplog.Enable(), cdpruntime.Enable(), chromedp.Navigate("file://"+file))
 	tab.value("document.body.innerText", &saved)
 	if live != saved {
 		b.t.Errorf("%s: the file has another text:\n%s\nwant\n%s", name, saved, live)
@@ -457,5 +460,77 @@ func (b *browser) save(name string) {
 	defer tab.mu.Unlock()
 	if len(tab.outside)+len(tab.problems) > 0 {
 		b.t.Errorf("%s: the file asks for %q; %q", name, tab.outside, tab.problems)
+	}
+}
+
+// download clicks, and waits for the file.
+func (b *browser) download(click, name string) (file string) {
+	b.t.Helper()
+	dir := b.t.TempDir()
+	b.do(cdpbrowser.SetDownloadBehavior(cdpbrowser.SetDownloadBehaviorBehaviorAllow).WithDownloadPath(dir), chromedp.Click(click))
+	file = filepath.Join(dir, name)
+	for deadline := time.Now().Add(patience); ; {
+		if _, err := os.Stat(file); err == nil {
+			return file
+		}
+		if time.Now().After(deadline) {
+			b.t.Fatalf("there is no file %s", file)
+		}
+		b.value("0", nil) // It takes a moment.
+	}
+}
+
+// openFile opens a file in another tab.
+func (b *browser) openFile(file string) (tab *browser, end func()) {
+	b.t.Helper()
+	tab = &browser{t: b.t}
+	tab.ctx, end = chromedp.NewContext(b.ctx)
+	chromedp.ListenTarget(tab.ctx, tab.note)
+	tab.do(network.Enable(), cdplog.Enable(), cdpruntime.Enable(), chromedp.Navigate("file://"+file))
+	return tab, end
+}
+
+// picture saves the view as SVG, and opens the file in another tab: it is XML, has the texts, asks for nothing, and no text lies on
+// another one.
+func (b *browser) picture(name string, texts ...string) {
+	b.t.Helper()
+	file := b.download("#save-svg", "pegasus-"+name+".svg")
+	if keep := os.Getenv("PICTURES"); keep != "" { // To look at.
+		text, err := os.ReadFile(file)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(keep, name+".svg"), text, 0o600)
+		}
+		if err != nil {
+			b.t.Error(err)
+		}
+	}
+	tab, end := b.openFile(file)
+	defer end()
+	for _, text := range texts {
+		var has bool
+		if tab.value(`document.documentElement.tagName === "svg" && [...document.querySelectorAll("text")].map((t) => t.textContent).join(" ").includes(`+quote(text)+`)`, &has); !has {
+			b.t.Errorf("%s: the picture lacks %q", name, text)
+		}
+	}
+	var strange int
+	var over []string
+	tab.value(`[...document.querySelectorAll("*")].filter((e) => !["svg", "rect", "text"].includes(e.tagName)).length`, &strange)
+	tab.value(`(() => {
+		const all = [...document.querySelectorAll("text")].map((t) => ({ text: t.textContent, box: t.getBBox(), size: parseFloat(t.getAttribute("font-size")) }));
+		const found = [];
+		all.forEach((a, i) => all.slice(i + 1).forEach((b) => {
+			const dx = Math.min(a.box.x + a.box.width, b.box.x + b.box.width) - Math.max(a.box.x, b.box.x);
+			const dy = Math.abs(a.box.y + a.box.height / 2 - b.box.y - b.box.height / 2);
+			if (dx > 1 && dy < 0.7 * Math.min(a.size, b.size)) found.push(a.text + " | " + b.text);
+		}));
+		return found.slice(0, 5);
+	})()`, &over)
+	if strange > 0 || len(over) > 0 {
+		b.t.Errorf("%s: %d strange elements; texts lie on others: %q", name, strange, over)
+	}
+	tab.mu.Lock()
+	defer tab.mu.Unlock()
+	if len(tab.outside)+len(tab.problems) > 0 {
+		b.t.Errorf("%s: the picture asks for %q; %q", name, tab.outside, tab.problems)
 	}
 }

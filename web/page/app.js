@@ -3,8 +3,8 @@ import { Cursor } from "./cursor.js";
 import { element, setText } from "./dom.js";
 import { Events, clock, keyOf, oldSince } from "./model.js";
 import { Overview } from "./overview.js";
-import { saveView } from "./save.js";
-import { MemberStates } from "./states.js";
+import { saveSvg, saveView } from "./save.js";
+import { LiveStates, MemberStates } from "./states.js";
 import { Timeline } from "./timeline.js";
 import { Why } from "./why.js";
 import { Work } from "./work.js";
@@ -12,12 +12,12 @@ import { Work } from "./work.js";
 /**
  * What the stream has brought. A status came at an instant of performance.now; its key is
  * that of keyOf. Of a run that is over, record is its time, at is the instant that is shown, both
- * in milliseconds since 1970, and members are the states of members, null until they have come. Lanes and rows are shown whose name contains search.
- * @typedef {{statuses: Map<string, {view: any, at: number}>, events: Events, record: {from: number, to: number} | null, at: number, members: MemberStates | null, search: string}} State
+ * in milliseconds since 1970, and members are the states of members, null until they have come. Of a live run, members grow. With a token the page may change the run. Lanes and rows are shown whose name contains search.
+ * @typedef {{statuses: Map<string, {view: any, at: number}>, events: Events, record: {from: number, to: number} | null, at: number, members: MemberStates | null, search: string, token: string}} State
  */
 
 /** @type {State} */
-const state = { statuses: new Map(), events: new Events(), record: null, at: 0, members: null, search: "" };
+const state = { statuses: new Map(), events: new Events(), record: null, at: 0, members: null, search: "", token: "" };
 
 // The key of the page stands behind #key= in the URL that was printed. It stays in this browser.
 const place = `pegasus key ${location.pathname}`;
@@ -45,7 +45,9 @@ search.oninput = () => {
 
 /** @type {HTMLElement} */ (document.getElementById("save")).onclick = () => saveView().catch((e) => cursor.fault(`the page was not saved: ${e}`));
 
-/** @type {{root: HTMLElement, show: (state: State) => void, ask?: (at: number) => void, jump?: (step: number) => void, close?: () => void}} */
+/** @type {HTMLElement} */ (document.getElementById("save-svg")).onclick = () => saveSvg(page.paint?.bind(page));
+
+/** @type {{root: HTMLElement, paint?: (c: any) => void, show: (state: State) => void, ask?: (at: number) => void, jump?: (step: number) => void, close?: () => void}} */
 let page = { root: element("div"), show() {} };
 let wanted = false;
 
@@ -113,7 +115,7 @@ function route() {
   } else if (name === "work") {
     page = new Work(key);
   } else {
-    page = new Overview();
+    page = new Overview(key);
   }
   for (const a of document.querySelectorAll("nav a")) {
     if (a.getAttribute("href") === `#${name || "overview"}`) a.setAttribute("aria-current", "page");
@@ -144,6 +146,7 @@ function connect() {
     if (frame.kind === "hello") {
       state.events.hello(frame.page);
       dropped = frame.dropped;
+      state.token = frame.control ?? "";
       if (frame.record && !state.record) {
         state.record = frame.record;
         askStates(frame.record.from);
@@ -151,6 +154,10 @@ function connect() {
       }
     } else if (frame.kind === "status" && !state.record) {
       state.statuses.set(keyOf(frame), { view: frame, at: performance.now() - frame.age });
+    } else if (frame.kind === "states" && !state.record) {
+      const live = state.members instanceof LiveStates ? state.members : new LiveStates();
+      state.members = live;
+      live.update(frame);
     } else if (frame.kind === "event") {
       state.events.add(frame);
     }

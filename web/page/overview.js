@@ -1,4 +1,5 @@
 // @ts-check
+import { Control, sendChange } from "./control.js";
 import { Table, element, setText, whyLink } from "./dom.js";
 import { clock, instant, oldSince } from "./model.js";
 
@@ -7,7 +8,9 @@ export const statusLimit = 3000;
 
 /** What a synchronizer says, in one section. */
 class Section {
-  constructor() {
+  /** @param {import("./control.js").Change | null} change null: the page only reads */
+  constructor(change) {
+    this.control = change && new Control(change);
     this.title = element("h2");
     this.old = element("p", { class: "warning", role: "status" });
     this.facts = element("dl");
@@ -19,7 +22,7 @@ class Section {
     this.refused = new Table("What was not moved", ["Load", "Why"]);
     this.decisions = new Table("Last decisions", ["Decision", "Predicate", "When"]);
     this.members = new Table("Members", ["Member", "Host", "Takes part", "Heard", "Clock", "Bound", "State", "Reports"]);
-    this.root = element("section", {}, this.title, this.old, this.facts, this.waits,
+    this.root = element("section", {}, this.title, this.old, this.facts, this.waits, ...(this.control ? [this.control.root] : []),
       this.predicates.root, this.decisions.root, this.program.root, this.waiting.root, this.balance.root, this.refused.root, this.members.root);
   }
 
@@ -32,6 +35,7 @@ class Section {
   show(s, below, time, sought) {
     const found = (/** @type {any} */ x) => x.name.toLowerCase().includes(sought);
     setText(this.title, s.synchronizer);
+    this.control?.show(s.params ?? []);
     const facts = [
       ["As of", time], ["Group", s.tenant ? `${s.group}, tenant ${s.tenant}` : s.group], ["Epoch", s.epoch], ["State", s.state], ["Leads", s.leader],
       ["Stands by", s.standbys.join("; ") || "no process"],
@@ -74,7 +78,10 @@ class Section {
 
 /** The page of all synchronizers. */
 export class Overview {
-  constructor() {
+  /** @param {string} key */
+  constructor(key) {
+    this.key = key;
+    this.controlled = false;
     this.none = element("p", {}, "No synchronizer has answered yet.");
     this.root = element("div", {}, this.none);
     /** @type {Map<string, Section>} */
@@ -85,11 +92,16 @@ export class Overview {
   show(state) {
     this.none.hidden = state.statuses.size > 0;
     const names = new Set([...state.statuses.values()].map((s) => s.view.synchronizer));
+    if (this.controlled !== (state.token !== "")) { // The page was started again, with other flags.
+      for (const section of this.sections.values()) section.root.remove();
+      this.sections.clear();
+      this.controlled = !this.controlled;
+    }
     for (const key of [...state.statuses.keys()].sort()) {
       const { view, at } = /** @type {{view: any, at: number}} */ (state.statuses.get(key));
       let section = this.sections.get(key);
       if (!section) {
-        section = new Section();
+        section = new Section(this.controlled ? (what) => sendChange(this.key, state.token, { synchronizer: view.synchronizer, group: view.group, ...what }) : null);
         this.sections.set(key, section);
         this.root.append(section.root);
       }

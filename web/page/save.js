@@ -1,6 +1,8 @@
 // @ts-check
 // Makes a file of what the page shows. It has no script, and asks for nothing when it is opened.
 
+import { viewAsSvg } from "./svg.js";
+
 const policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
 /**
@@ -41,14 +43,27 @@ export function viewAsFile(page, css) {
   return `<!doctype html>\n${copy.outerHTML}\n`;
 }
 
-/** Saves what the page shows. */
+/** Saves what the page shows as HTML. */
 export async function saveView() {
   const r = await fetch("style.css");
   if (!r.ok) throw new Error(await r.text());
-  const url = URL.createObjectURL(new Blob([viewAsFile(document, await r.text())], { type: "text/html" }));
+  saveFile(viewAsFile(document, await r.text()), "html", "text/html");
+}
+
+/**
+ * Saves what the page shows as SVG.
+ * @param {((c: any) => void) | undefined} paint draws what the canvas of the page shows
+ */
+export function saveSvg(paint) {
+  saveFile(viewAsSvg(document.body, paint), "svg", "image/svg+xml");
+}
+
+/** @param {string} text @param {string} ending of its name @param {string} type */
+function saveFile(text, ending, type) {
+  const url = URL.createObjectURL(new Blob([text], { type }));
   const a = document.createElement("a");
   a.href = url;
-  a.download = `pegasus-${location.hash.slice(1).split(/[/?]/)[0] || "overview"}.html`;
+  a.download = `pegasus-${location.hash.slice(1).split(/[/?]/)[0] || "overview"}.${ending}`;
   a.click();
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

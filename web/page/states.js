@@ -1,14 +1,16 @@
 // @ts-check
-// The states of members of a run that is over. It touches no document, so that tests run it alone.
+// The states of members. It touches no document, so that tests run it alone.
 
 /**
  * A state. It began between start and started, and ended between end and ended. An open one had not ended when the run did.
  * Times are in milliseconds since 1970.
  * @typedef {{start: number, started: number, end: number, ended: number, open: boolean, row: number}} MemberState
- * @typedef {{synchronizer: string, host: string, member: string, states: MemberState[]}} MemberLane
+ * Of a live run, seen is when a status has shown the last state, known says whether the last status has, and first is the number of the first state.
+ * @typedef {{synchronizer: string, host: string, member: string, states: MemberState[], key?: string, seen?: number, known?: boolean, first?: number}} MemberLane
  * @typedef {{names: string[], values: string[]}} Row
  */
 
+const maxLanes = 2000;
 const few = 12; // different values of a field that is chosen first
 
 /** The states of all members. */
@@ -26,13 +28,16 @@ export class MemberStates {
     this.lanes = answer.lanes.map((/** @type {any} */ l) => ({ synchronizer: l.synchronizer, host: l.host, member: l.member, states: unpack(l.states, from) }));
     /** @type {Map<string, Map<string, number>>} values of each field, in the order in which they come */
     this.fields = new Map();
-    for (const row of this.rows) {
-      row.names.forEach((name, i) => {
-        const values = this.fields.get(name) ?? new Map();
-        if (!values.has(row.values[i])) values.set(row.values[i], values.size);
-        this.fields.set(name, values);
-      });
-    }
+    for (const row of this.rows) this.noteValues(row);
+  }
+
+  /** @param {Row} row */
+  noteValues(row) {
+    row.names.forEach((name, i) => {
+      const values = this.fields.get(name) ?? new Map();
+      if (!values.has(row.values[i])) values.set(row.values[i], values.size);
+      this.fields.set(name, values);
+    });
   }
 
   /** The field that is shown first: one with few values, if there is one with several. */
@@ -61,6 +66,121 @@ export class MemberStates {
     const r = this.rows[row];
     return r.names.map((name, i) => `${name}=${r.values[i]}`).join(" ");
   }
+}
+
+/** The states of members that the statuses of a live run have shown: at most limit of them, and 2,000 lanes. */
+export class LiveStates extends MemberStates {
+  /** @param {number} limit */
+  constructor(limit = 100_000) {
+    super({ rows: [], left_out: 0, lanes: [] }, 0);
+    this.limit = limit;
+    this.unseen = 0; // reports between those that the statuses have shown
+    this.cut = 0; // states that this browser does not keep any more
+    /** @type {Map<string, MemberLane>} */
+    this.byKey = new Map();
+    /** @type {Map<string, number>} */
+    this.numbers = new Map(); // of rows
+  }
+
+  /** @param {any} frame a lanesView */
+  update(frame) {
+    if (frame.all) {
+      this.lanes = [];
+      this.byKey.clear();
+      this.cut = 0;
+      this.compact();
+    }
+    this.leftOut = frame.left_out + this.cut;
+    this.unseen = frame.unseen;
+    const rows = frame.rows.map((/** @type {Row} */ row) => this.number(row)), before = this.byKey.size;
+    for (const l of frame.lanes) this.take(l, frame.from, rows);
+    if (this.byKey.size !== before) this.lanes.sort((a, b) => compare([a.synchronizer, a.host, a.member], [b.synchronizer, b.host, b.member]));
+    const count = this.lanes.reduce((n, lane) => n + lane.states.length, 0);
+    if (count > this.limit) {
+      for (const lane of this.lanes) this.trim(lane, Math.min(lane.states.length - 1, 1 + Math.floor(lane.states.length / 10)));
+    }
+    if (this.rows.length > 1000 + 2 * count || count > this.limit) this.compact();
+  }
+
+  /**
+   * Puts states into their lane. Those that come again replace what was known of them.
+   * @param {any} l a memberLane
+   * @param {number} from as that of unpack
+   * @param {number[]} rows the number here of each row of the frame
+   */
+  take(l, from, rows) {
+    const key = JSON.stringify([l.group, l.synchronizer, l.member]);
+    let lane = this.byKey.get(key);
+    if (!lane) {
+      if (this.lanes.length >= maxLanes) this.evict();
+      lane = { synchronizer: l.synchronizer, host: l.host, member: l.member, states: [], key, first: l.first ?? 0 };
+      this.byKey.set(key, lane);
+      this.lanes.push(lane);
+    }
+    let at = (l.first ?? 0) - (lane.first ?? 0);
+    if (at < 0 || at > lane.states.length) { // The lane was begun again.
+      lane.states = [];
+      lane.first = l.first ?? 0;
+      at = 0;
+    }
+    lane.host = l.host;
+    lane.known = l.known ?? false;
+    lane.seen = from + (l.seen ?? 0) / 1000;
+    lane.states.length = at;
+    for (const s of unpack(l.states, from)) lane.states.push({ ...s, row: rows[s.row] });
+  }
+
+  /**
+   * @param {Row} row
+   * @returns {number}
+   */
+  number(row) {
+    const text = JSON.stringify([row.names, row.values]);
+    let n = this.numbers.get(text);
+    if (n === undefined) {
+      n = this.rows.push(row) - 1;
+      this.numbers.set(text, n);
+      this.noteValues(row);
+    }
+    return n;
+  }
+
+  /**
+   * Forgets the first states of a lane.
+   * @param {MemberLane} lane
+   * @param {number} n
+   */
+  trim(lane, n) {
+    if (n <= 0) return;
+    lane.states.splice(0, n);
+    lane.first = (lane.first ?? 0) + n;
+    this.cut += n;
+    this.leftOut += n;
+  }
+
+  /** Forgets the lane that no status has shown for longest. */
+  evict() {
+    let oldest = this.lanes[0];
+    for (const lane of this.lanes) if ((lane.seen ?? 0) < (oldest.seen ?? 0)) oldest = lane;
+    this.trim(oldest, oldest.states.length);
+    this.lanes.splice(this.lanes.indexOf(oldest), 1);
+    this.byKey.delete(oldest.key ?? "");
+  }
+
+  /** Forgets the rows that no state has. */
+  compact() {
+    const rows = this.rows;
+    this.rows = [];
+    this.numbers.clear();
+    this.fields.clear();
+    for (const lane of this.lanes) for (const s of lane.states) s.row = this.number(rows[s.row]);
+  }
+}
+
+/** @param {string[]} a @param {string[]} b */
+function compare(a, b) {
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return a[i] < b[i] ? -1 : 1;
+  return 0;
 }
 
 /**
@@ -161,7 +281,7 @@ export function alike(members, lanes, at) {
   /** @type {Map<string, Alike>} */
   const groups = new Map();
   for (const lane of lanes) {
-    const s = stateAt(lane, at);
+    const s = stateAt(lane, lane.known === undefined ? at : lane.known ? lane.seen ?? at : Infinity); // Of a live run: the last status.
     const text = s ? members.text(s.state.row) : "not known";
     const key = JSON.stringify([lane.synchronizer, s ? s.state.row : -1]);
     const group = groups.get(key) ?? { key, synchronizer: lane.synchronizer, text, lanes: [] };

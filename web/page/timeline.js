@@ -1,7 +1,7 @@
 // @ts-check
 import { Table, element, setText } from "./dom.js";
 import { View, clock, instant, layOut, nextDecision, place } from "./model.js";
-import { alike, firstAfter, together } from "./states.js";
+import { LiveStates, alike, firstAfter, together } from "./states.js";
 
 const laneHeight = 22, labelWidth = 220, axisHeight = 24, listed = 50, maxAlike = 200;
 const firstWide = 60_000; // milliseconds
@@ -32,11 +32,14 @@ export class Timeline {
     this.newest = 0;
     this.over = false; // the run is over
     this.drawn = -Infinity; // by performance.now
+    /** @type {{view: {from: number, to: number, width: number}, at: number | null, width: number, height: number, scrolled: number}} */
+    this.painted = { view: { from: 0, to: 0, width: 0 }, at: null, width: 0, height: 0, scrolled: 0 };
     this.at = 0; // that was drawn
     this.marked = 0; // the decision that was gone to last in a live run; 0: none
     /** @type {Set<string>} */
     this.opened = new Set(); // members alike that are shown one by one
     this.sought = "";
+    this.offered = ""; // fields to choose from
     this.laid = ""; // what lanes were laid out from
     /** @type {import("./model.js").Lane[]} */
     this.lanes = [];
@@ -181,14 +184,14 @@ export class Timeline {
     const rows = this.memberRows(state), marked = new Set(rows.flatMap((r) => r.lanes));
     this.rows = this.lanes.filter((lane) => !marked.has(lane)).map((lane) => /** @type {DrawnRow} */ ({ label: `${lane.synchronizer} ${lane.lane}`, lanes: [lane] })).concat(rows)
       .filter((r) => r.label.toLowerCase().includes(sought));
-    this.draw({ ...this.view.range(this.newest), width: 0 }, state.record ? state.at : this.marked || null);
+    this.draw(this.view.range(this.newest), state.record ? state.at : this.marked || null);
     setText(this.note, [
       `${events.length} events`,
       `${this.rows.length} lanes`,
       state.events.leftOut > 0 && `${state.events.leftOut} older events left out`,
       state.events.missed > 0 && `${state.events.missed} events missed`,
       state.members && state.members.leftOut > 0 && `${state.members.leftOut} states of members left out`,
-      !state.record && "states of members are shown with pegasus ui --journal alone",
+      state.members instanceof LiveStates && state.members.unseen > 0 && `${state.members.unseen} reports of members came between two statuses, so their states are not shown`,
     ].filter(Boolean).join("; "));
     const known = state.record ? events.filter((e) => e.time <= state.at) : events;
     const time = (/** @type {number} */ t) => (state.record ? instant(t).slice(11) : clock(new Date(t)));
@@ -222,20 +225,23 @@ export class Timeline {
    * @returns {DrawnRow[]}
    */
   memberRows(state) {
-    const members = state.members;
-    this.forMembers.hidden = this.alike.root.hidden = !members;
-    if (!members) return [];
-    if (this.field.children.length === 0) {
-      this.field.append(...[...members.fields.keys()].map((name) => element("option", { value: name }, name)));
-      this.field.value = members.firstField();
-      this.fold.checked = members.lanes.length > 50;
+    const members = state.members, none = !members || members.lanes.length === 0;
+    this.forMembers.hidden = this.alike.root.hidden = none;
+    if (none) return [];
+    const fields = [...members.fields.keys()], offered = JSON.stringify(fields);
+    if (offered !== this.offered) {
+      const chosen = this.field.value;
+      if (this.offered === "") this.fold.checked = members.lanes.length > 50;
+      this.offered = offered;
+      this.field.replaceChildren(...fields.map((name) => element("option", { value: name }, name)));
+      this.field.value = fields.includes(chosen) ? chosen : members.firstField();
     }
     const groups = alike(members, members.lanes, state.at);
     this.alike.fill(groups.slice(0, maxAlike).map((g) => ({
       cells: [g.synchronizer, String(g.lanes.length), g.text, g.lanes.slice(0, 20).map((l) => l.member).join(", ") + (g.lanes.length > 20 ? `, and ${g.lanes.length - 20} more` : ""),
         this.fold.checked && g.lanes.length > 1 ? { text: this.opened.has(g.key) ? "Fold" : "Open", act: () => this.toggle(g.key) } : ""],
     })), Math.max(0, groups.length - maxAlike));
-    const names = [...new Set(members.lanes.map((l) => l.synchronizer))];
+    const names = state.record ? [...new Set(members.lanes.map((l) => l.synchronizer))] : []; // The times of a live run are not exact enough.
     while (this.together.children.length > names.length) this.together.lastElementChild?.remove();
     names.forEach((name, i) => {
       const text = `States of ${name} together: ${together(members.lanes.filter((l) => l.synchronizer === name), state.at)}.`;
@@ -256,7 +262,7 @@ export class Timeline {
   }
 
   /**
-   * @param {{from: number, to: number, width: number}} view
+   * @param {{from: number, to: number}} view
    * @param {number | null} at the instant that is marked
    */
   draw(view, at) {
@@ -271,8 +277,19 @@ export class Timeline {
       this.canvas.style.width = `${width}px`;
       this.canvas.style.height = `${height}px`;
     }
+    this.painted = { view: { ...view, width: width - labelWidth }, at, width, height, scrolled: this.box.scrollTop || 0 }; // The width is as width says.
     const c = this.canvas.getContext("2d");
     if (!c) return;
+    c.setTransform(ratio, 0, 0, ratio, 0, 0);
+    this.paint(c);
+  }
+
+  /**
+   * Paints what was drawn last.
+   * @param {CanvasRenderingContext2D} c
+   */
+  paint(c) {
+    const { view, at, width, height, scrolled } = this.painted;
     const style = getComputedStyle(document.documentElement);
     /** @type {Map<string, string>} */
     const known = new Map();
@@ -280,13 +297,10 @@ export class Timeline {
       if (!known.has(name)) known.set(name, style.getPropertyValue(name).trim());
       return known.get(name) ?? "";
     };
-    view.width = width - labelWidth; // As width says.
-    c.setTransform(ratio, 0, 0, ratio, 0, 0);
     c.clearRect(0, 0, width, height);
     c.font = "12px system-ui, sans-serif";
     c.textBaseline = "middle";
     c.textAlign = "left";
-    const scrolled = this.box.scrollTop || 0;
     const first = Math.floor(scrolled / laneHeight), last = Math.min(this.rows.length, Math.ceil((scrolled + height) / laneHeight));
     for (let i = first; i < last; i++) {
       const row = this.rows[i], top = axisHeight + i * laneHeight - scrolled;
@@ -358,7 +372,7 @@ export class Timeline {
       c.fillStyle = colour(value ? `--value${value.number % colours}` : "--false");
       if (s.start < s.started) part(s.start, Math.min(s.started, Math.max(s.end, s.ended)), hatch);
       if (s.end < s.ended) part(Math.max(s.end, s.start), s.ended, hatch);
-      if (s.open) part(Math.max(s.started, s.end), Math.max(this.newest, s.end), outline);
+      if (s.open) part(Math.max(s.started, s.end), Math.max(lane.seen ?? this.newest, s.end), outline);
       const at = part(s.started, s.end, fill);
       if (!at || !value || at.width < textLeast) continue;
       c.fillStyle = colour("--back");

@@ -54,7 +54,7 @@ class Element {
 }
 
 const drawn = [];
-const main = new Element("main"), cursor = new Element("div"), search = new Element("input"), save = new Element("button"), connection = new Element("p"), links = ["#overview", "#timeline", "#work"].map((h) => {
+const main = new Element("main"), cursor = new Element("div"), search = new Element("input"), save = new Element("button"), saveSvg = new Element("button"), connection = new Element("p"), links = ["#overview", "#timeline", "#work"].map((h) => {
   const a = new Element("a");
   a.setAttribute("href", h);
   return a;
@@ -63,7 +63,7 @@ const listeners = {}, intervals = [], timeouts = [], frames = [], stored = new M
 let stream, now = 100_000, answer;
 Object.assign(globalThis, {
   document: {
-    createElement: (tag) => new Element(tag), getElementById: (id) => ({ main, connection, cursor, search, save })[id], querySelectorAll: () => links,
+    createElement: (tag) => new Element(tag), getElementById: (id) => ({ main, connection, cursor, search, save, "save-svg": saveSvg })[id], querySelectorAll: () => links,
     body: new Element("body"), documentElement: new Element("html"),
   },
   window: { devicePixelRatio: 2 },

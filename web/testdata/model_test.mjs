@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { pathToFileURL } from "node:url";
 
 const { Events, View, layOut, place, oldSince, clock, instant, nextDecision } = await import(pathToFileURL(process.argv[2]));
+const { LiveStates, MemberStates, alike, firstAfter, stateAt, together } = await import(new URL("states.js", pathToFileURL(process.argv[2])));
 
 let n = 0;
 const event = (time, lane, more) => ({ number: ++n, time, synchronizer: "s", event: "verdict", lane, mark: false, text: "", ...more });
@@ -105,7 +106,6 @@ assert.equal(instant(new Date(2026, 0, 1, 9, 5, 7, 4).getTime()), "2026-01-01 09
 
 // The states of members: at an instant, together, and alike.
 {
-  const { MemberStates, alike, firstAfter, stateAt, together } = await import(new URL("states.js", pathToFileURL(process.argv[2])));
   const lane = (member, states) => ({ synchronizer: "s", host: "h", member, states });
   const row = (phase, load) => ({ names: ["load", "phase"], values: [load, phase] });
   const members = new MemberStates({
@@ -133,5 +133,62 @@ assert.equal(instant(new Date(2026, 0, 1, 9, 5, 7, 4).getTime()), "2026-01-01 09
   assert.equal(together([a], 1006), "one member: its state holds alone");
   assert.equal(together([], 1006), "no member");
   assert.deepEqual(alike(members, members.lanes, 1006).map((g) => [g.text, g.lanes.map((l) => l.member).join()]), [["load=0 phase=idle", "a,b"], ["not known", "c"]]);
+}
+
+// The states of a live run: a frame replaces the states of a lane from a number on.
+{
+  const lane = (member, first, states, more) => ({ group: "g", synchronizer: "s", host: "h", member, first, states, seen: 500_000, known: true, ...more });
+  const frame = (lanes, more) => ({ from: 1000, all: false, unseen: 0, left_out: 0, rows: [{ names: ["v"], values: ["x"] }, { names: ["v"], values: ["y"] }], lanes, ...more });
+  const live = new LiveStates();
+  live.update(frame([lane("b", 0, [0, 1000, 5000, 5000, 1, 1]), lane("a", 4, [0, 1000, 5000, 5000, 1, 0])], { all: true }));
+  assert.deepEqual(live.lanes.map((l) => l.member), ["a", "b"]);
+  live.update(frame([lane("a", 4, [0, 1000, 6000, 7000, 0, 0, 6000, 7000, 9000, 9000, 1, 1])], { unseen: 3, left_out: 2 }));
+  const [a, b] = live.lanes;
+  assert.deepEqual(a.states.map((s) => [s.start, s.started, s.end, s.ended, s.open, live.text(s.row)]), [[1000, 1001, 1006, 1007, false, "v=x"], [1006, 1007, 1009, 1009, true, "v=y"]]);
+  assert.deepEqual([live.unseen, live.leftOut, a.seen], [3, 2, 1500]);
+  // Alike by the state that the last status has shown; a member that it has not shown is not known.
+  assert.deepEqual(alike(live, live.lanes, 0).map((g) => [g.text, g.lanes.length]), [["v=y", 2]]);
+  live.update(frame([lane("b", 0, [0, 1000, 5000, 5000, 0, 1], { known: false })]));
+  assert.deepEqual(alike(live, live.lanes, 0).map((g) => g.text), ["v=y", "not known"]);
+  live.update(frame([lane("a", 90, [0, 1000, 6000, 7000, 0, 0])])); // States between are not here.
+  assert.deepEqual([a.states.length, a.first], [1, 90]);
+  live.update(frame([lane("c", 0, [0, 1000, 5000, 5000, 1, 1])], { all: true })); // The stream was opened again.
+  assert.deepEqual([live.lanes.map((l) => l.member), live.rows.length], [["c"], 2]);
+}
+
+// They are bounded: states, lanes, and rows.
+{
+  const live = new LiveStates(100);
+  for (let i = 0; i < 5000; i++) {
+    live.update({ from: 0, all: false, unseen: 0, left_out: 0, rows: [{ names: ["v"], values: [String(i)] }],
+      lanes: [{ group: "g", synchronizer: "s", host: "h", member: "a", first: i, states: [i, i, i + 1, i + 1, 0, 0], seen: i, known: true }] });
+    assert.ok(live.lanes[0].states.length <= 101 && live.rows.length <= 1300);
+  }
+  assert.equal(live.leftOut, 5000 - live.lanes[0].states.length);
+  assert.equal(live.value(live.lanes[0].states.at(-1).row, "v").text, "4999");
+  for (let i = 0; i < 2010; i++) {
+    live.update({ from: 0, all: false, unseen: 0, left_out: 0, rows: [{ names: ["v"], values: ["1"] }],
+      lanes: [{ group: "g", synchronizer: "s", host: "h", member: `m${i}`, first: 0, states: [1, 1, 2, 2, 0, 0], seen: 10_000 + i, known: true }] });
+  }
+  assert.equal(live.lanes.length, 2000);
+}
+
+// A picture has texts as texts. It is XML, whatever the texts are, and has each drawing once.
+{
+  const { SvgContext, escapeText, svgFile } = await import(new URL("svg.js", pathToFileURL(process.argv[2])));
+  assert.equal(escapeText("a<b onerror=\"x\">'&amp;\u0000\u001b\ud800\ufffe\u{1f600}"), "a&#60;b onerror=&#34;x&#34;&#62;&#39;&#38;amp;\ufffd\ufffd\ufffd\ufffd\u{1f600}");
+  const c = new SvgContext(10, 20, "#fff", (text) => 6 * text.length);
+  c.fillStyle = '#000"/><script>';
+  for (let i = 0; i < 3; i++) c.fillRect(1, 2, 3, 4);
+  c.fillText("<b>", 0, 5);
+  c.fillText("too wide", 0, 15, 20);
+  c.textAlign = "right";
+  c.fillText("1", 100, 5);
+  assert.equal(c.parts.size, 4);
+  const text = svgFile([...c.parts], 200, 100, "#fff");
+  assert.ok(!text.includes("<script") && !text.includes("<b>"));
+  assert.match(text, /<rect x="11" y="22" width="3" height="4" /);
+  assert.match(text, /x="10" y="35" textLength="20"/);
+  assert.match(text, /x="104" y="25" textLength="6"/);
 }
 console.log("ok");
