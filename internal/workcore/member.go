@@ -32,7 +32,9 @@ type Member struct {
 	moved    uint64
 	leave    withdrawal
 
-	peers   []peer // the others of the roster
+	peers   []peer       // the others of the roster
+	places  map[Peer]int // of them in peers
+	near    []int        // places of those that a demand or an offer may be open with, in their order
 	view    local.View
 	demands []local.Demand // memory of look
 	asked   []local.Demand // by the program, until the next look
@@ -224,7 +226,17 @@ func (m *Member) checkKey(in *Input) error {
 
 // find returns the place of a peer, or -1.
 func (m *Member) find(p Peer) int {
-	return slices.IndexFunc(m.peers, func(other peer) bool { return other.Peer == p })
+	if i, is := m.places[p]; is {
+		return i
+	}
+	return -1
+}
+
+// noteNear notes that a demand or an offer may be open with a peer.
+func (m *Member) noteNear(place int) {
+	if at, is := slices.BinarySearch(m.near, place); !is {
+		m.near = slices.Insert(m.near, at, place)
+	}
 }
 
 // takeRoster forgets who is gone, with all that is of it.
@@ -246,7 +258,8 @@ func (m *Member) takeRoster(roster []Peer, out *Output) {
 		m.dropAll(out)
 		return
 	}
-	peers, neighbours := m.peers, m.view.Neighbours
+	peers, places, neighbours := m.peers, m.places, m.view.Neighbours
+	m.places, m.near = make(map[Peer]int, len(roster)), nil
 	m.peers, m.view.Neighbours, m.view.Members = nil, nil, len(roster)
 	near := m.opts.Topology.AppendNeighbours(nil, place, len(roster))
 	for j := range roster {
@@ -254,7 +267,7 @@ func (m *Member) takeRoster(roster []Peer, out *Output) {
 			continue
 		}
 		p, n := peer{Peer: roster[j], place: -1}, local.Neighbour{Name: roster[j].Name, Silent: true}
-		if k := slices.IndexFunc(peers, func(old peer) bool { return old.Peer == p.Peer }); k >= 0 {
+		if k, is := places[p.Peer]; is {
 			if p = peers[k]; p.place >= 0 {
 				n = neighbours[p.place]
 			}
@@ -263,6 +276,9 @@ func (m *Member) takeRoster(roster []Peer, out *Output) {
 		if slices.Contains(near, j) {
 			p.place = len(m.view.Neighbours)
 			m.view.Neighbours = append(m.view.Neighbours, n)
+		}
+		if m.places[p.Peer] = len(m.peers); p.place >= 0 || p.demand > 0 || p.offered > 0 {
+			m.near = append(m.near, len(m.peers))
 		}
 		m.peers = append(m.peers, p)
 	}
@@ -427,11 +443,11 @@ func (m *Member) settle(now clocksync.Instant, s *Step) {
 
 // settleDemand notes the answer to an open demand, and reports whether it was open.
 func (m *Member) settleDemand(now clocksync.Instant, number uint64, given bool) bool {
-	i := slices.IndexFunc(m.peers, func(p peer) bool { return p.demand == number })
-	if number == 0 || i < 0 {
+	k := slices.IndexFunc(m.near, func(i int) bool { return m.peers[i].demand == number })
+	if number == 0 || k < 0 {
 		return false
 	}
-	p := &m.peers[i]
+	p := &m.peers[m.near[k]]
 	if p.demand, p.offers = 0, false; p.place >= 0 {
 		n := &m.view.Neighbours[p.place]
 		n.Pending, n.Answered = false, now
@@ -444,7 +460,7 @@ func (m *Member) settleDemand(now clocksync.Instant, number uint64, given bool) 
 
 // noteUnderway has what rests on a frame that travels in pieces wait for it.
 func (m *Member) noteUnderway(now clocksync.Instant, in *Input) {
-	for i := range m.peers {
+	for _, i := range m.near {
 		if p := &m.peers[i]; p.demand > 0 && p.demand == in.Ticket {
 			p.deadline = max(p.deadline, now.Add(m.opts.Patience))
 		}
@@ -462,13 +478,14 @@ func (m *Member) noteUnderway(now clocksync.Instant, in *Input) {
 }
 
 func (m *Member) giveUpDemands(now clocksync.Instant) {
-	for i := range m.peers {
+	for _, i := range m.near {
 		if p := &m.peers[i]; p.demand > 0 && p.deadline <= now {
 			m.settleDemand(now, p.demand, false)
 		}
 	}
 	m.passed = slices.DeleteFunc(m.passed, func(p passed) bool {
-		return p.until <= now && slices.ContainsFunc(m.peers, func(to peer) bool { return to.Peer == p.to && to.number >= p.heard+2 })
+		to := m.find(p.to)
+		return p.until <= now && to >= 0 && m.peers[to].number >= p.heard+2
 	})
 }
 
@@ -518,6 +535,7 @@ func (m *Member) passedOn(now clocksync.Instant, p *peer, list []Parted) {
 
 // takeOffer shows an offer to the strategy.
 func (m *Member) takeOffer(p *peer, d *Demand) {
+	m.noteNear(m.find(p.Peer))
 	if p.offered = d.Number; p.place >= 0 {
 		m.view.Neighbours[p.place].Offers = d.Tasks
 	}
@@ -526,7 +544,7 @@ func (m *Member) takeOffer(p *peer, d *Demand) {
 // refuseOffers refuses the offers that the strategy has seen and not taken: it sent no demand after the
 // one of that number.
 func (m *Member) refuseOffers(before uint64, out *Output) {
-	for i := range m.peers {
+	for _, i := range m.near {
 		p := &m.peers[i]
 		if p.offered == 0 {
 			continue
@@ -963,13 +981,13 @@ func (m *Member) busy() bool {
 	if m.Counts().Open+len(m.waiting)+len(m.records)+len(m.passed) > 0 {
 		return true
 	}
-	return slices.ContainsFunc(m.slots, func(s slot) bool { return s.taken }) || slices.ContainsFunc(m.peers, func(p peer) bool { return p.demand > 0 })
+	return slices.ContainsFunc(m.slots, func(s slot) bool { return s.taken }) || slices.ContainsFunc(m.near, func(i int) bool { return m.peers[i].demand > 0 })
 }
 
 // settledDemand is the number up to which all demands are settled.
 func (m *Member) settledDemand() uint64 {
 	n := m.demand
-	for i := range m.peers {
+	for _, i := range m.near {
 		if d := m.peers[i].demand; d > 0 {
 			n = min(n, d-1)
 		}
@@ -1074,7 +1092,7 @@ func (m *Member) wake() clocksync.Instant {
 	if m.meter != nil && m.meter.measures() {
 		at = min(at, m.meter.begun.Add(meterWindow))
 	}
-	for i := range m.peers {
+	for _, i := range m.near {
 		if m.peers[i].demand > 0 {
 			at = min(at, m.peers[i].deadline)
 		}

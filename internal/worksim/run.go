@@ -215,6 +215,7 @@ func (w *world) draw(entry int) {
 	}
 	w.yields = append(w.yields, t.Yield)
 	lists := make([][]*workcore.Task, len(w.nodes))
+	names := map[class][]string{} // Tasks of a class share them: strings at one address are compared at once.
 	area := 1.0
 	for i := range t.Count {
 		low, reads := len(w.weights), w.set.classOf(t, i)
@@ -226,9 +227,12 @@ func (w *world) draw(entry int) {
 			w.weights, w.classes = append(w.weights, x), append(w.classes, reads)
 			w.before = append(w.before, w.before[low+k]+x)
 		}
+		if names[reads] == nil {
+			names[reads] = reads.names()
+		}
 		by := t.putter(i, len(w.nodes))
 		lists[by] = append(lists[by], &workcore.Task{
-			ID: fmt.Sprintf("%d/%d", entry+1, i+1), Func: fmt.Sprintf("%s/%d", t.Kind, entry), Body: span(low, low+items, t.Bytes), Weight: w.work(low, low+items), Reads: reads.names(),
+			ID: fmt.Sprintf("%d/%d", entry+1, i+1), Func: fmt.Sprintf("%s/%d", t.Kind, entry), Body: span(low, low+items, t.Bytes), Weight: w.work(low, low+items), Reads: names[reads],
 		})
 	}
 	w.result.Tasks += t.Count
