@@ -22,6 +22,7 @@ var ErrOpen = errors.New("tasks are open")
 // is driven by [Member.Step] alone. It is not safe for concurrent use.
 type Member struct {
 	opts     Options
+	code     code // that it has told the others; nil: it tells nothing
 	accounts accounts
 	durable  *durable // of its logs; nil: it has none
 	holder   string   // Self as the accounts know it
@@ -64,23 +65,26 @@ type Member struct {
 	quiet  int               // how many Holds in a row had nothing to tell
 	load   float64           // that it had
 	look   clocksync.Instant // when the strategy looks again
+	offers clocksync.Instant // when tasks are offered again that this member cannot run
 }
 
 // peer is what is known of another member.
 type peer struct {
 	Peer
-	place    int    // in view.Neighbours; -1: it is no neighbour
-	open     int    // tasks of its account, as it told
-	objects  int    // of its account, as it told
-	pushed   uint64 // the number of the last parcel that it sent unasked
-	number   uint64 // of its last Holds
-	served   uint64 // the number of its last demand
-	demand   uint64 // of this member's open demand to it; 0: none
-	offers   bool   // that demand is an offer
-	offered  uint64 // the number of its offer, until the strategy has looked; 0: none
-	deadline clocksync.Instant
-	away     bool    // it takes no work, as it told
-	load     float64 // as it told
+	place      int    // in view.Neighbours; -1: it is no neighbour
+	open       int    // tasks of its account, as it told
+	objects    int    // of its account, as it told
+	pushed     uint64 // the number of the last parcel that it sent unasked
+	number     uint64 // of its last Holds
+	served     uint64 // the number of its last demand
+	demand     uint64 // of this member's open demand to it; 0: none
+	offers     bool   // that demand is an offer
+	offered    uint64 // the number of its offer, until the strategy has looked; 0: none
+	deadline   clocksync.Instant
+	away       bool    // it takes no work, as it told
+	code       code    // as it told; nil: it has not
+	introduced int     // Holds to it
+	load       float64 // as it told
 }
 
 // slot runs one task.
@@ -120,7 +124,7 @@ type passed struct {
 func NewMember(opts Options) *Member {
 	opts = opts.withDefaults()
 	m := &Member{
-		opts: opts, accounts: accounts{own: opts.Account}, holder: opts.Self.String(), phase: opts.Phase, slots: make([]slot, opts.Slots), told: clocksync.MinInstant,
+		opts: opts, code: codeOf(opts.Funcs), accounts: accounts{own: opts.Account}, holder: opts.Self.String(), phase: opts.Phase, slots: make([]slot, opts.Slots), told: clocksync.MinInstant,
 		homes: map[string]Peer{}, objects: map[string]atHand{}, mails: map[mailKey]*mail{}, came: map[string]came{},
 		view: local.View{Self: opts.Self.Name, Members: 1},
 	}
@@ -130,6 +134,7 @@ func NewMember(opts Options) *Member {
 	} else {
 		m.durable = &durable{}
 	}
+	m.accounts.own.setCode(m.code)
 	m.leave.away = map[string]bool{}
 	m.accounts.own.away = m.leave.away
 	if opts.Central {
@@ -208,6 +213,8 @@ func (m *Member) take(now clocksync.Instant, in *Input, out *Output) {
 		m.accounts.own.Write(in.ID)
 	case InUnwritten:
 		m.accounts.own.failUnwritten()
+	case InUndeclared:
+		m.accounts.own.failUndeclared(m.Undeclared())
 	case InActive:
 		m.slots[in.Slot].passive = !in.Active
 	case InUnderway:
@@ -492,12 +499,13 @@ func (m *Member) giveUpDemands(now clocksync.Instant) {
 // answer gives what the strategy says: tasks that wait, or a part of a bag once it has yielded.
 func (m *Member) answer(now clocksync.Instant, p *peer, d *Demand, out *Output) {
 	m.refresh(now)
+	to := m.codeOf(p.Peer)
 	share := m.opts.Strategy.Answer(now, &m.view, local.Demand{Member: p.Name, Tasks: d.Tasks})
 	if m.leave.gives { // A strategy keeps what a member can do by itself.
 		share = local.Share{Tasks: cmp.Or(d.Tasks, (m.accounts.waiting()+1)/2)}
 	}
 	if share.Tasks <= 0 && share.Part > 0 {
-		if i := m.largest(); i >= 0 {
+		if i := m.largest(); i >= 0 && to.has(m.slots[i].Lease.Task.Func) {
 			s := &m.slots[i]
 			if n := share.ItemsOf(s.items); n > 0 {
 				s.asker, s.demand = p.Peer, d.Number
@@ -506,7 +514,10 @@ func (m *Member) answer(now clocksync.Instant, p *peer, d *Demand, out *Output) 
 			}
 		}
 	}
-	if m.opts.Missing != nil && m.Reads() && !m.leave.gives && !m.accounts.unsure() {
+	if n := m.accounts.own.strange(to); n > 0 { // Those do not wait for this member.
+		share.Tasks = max(share.Tasks, min(cmp.Or(d.Tasks, n), (n+1)/2))
+	}
+	if m.opts.Missing != nil && m.Reads() && !m.leave.gives && !m.accounts.unsure(to) {
 		own, others := m.cheapest(p.Peer, share)
 		m.passedOn(now, p, others[:m.giveChosen(p.Peer, d, own, len(own), others, out)])
 		return
@@ -514,7 +525,9 @@ func (m *Member) answer(now clocksync.Instant, p *peer, d *Demand, out *Output) 
 	var passOn []Parted
 	holder, has := p.String(), slices.Clip(d.Has)
 	for i := 0; i < len(m.waiting) && len(passOn) < share.Tasks-m.accounts.waiting(); i++ {
-		if l := &m.waiting[i].Lease; l.Task.Object == nil || m.drains || m.leave.gives && !l.Pinned && l.Task.Object.mayBe(p.Name) || l.mayMove(p.Name, has) && !m.stays(l.Task.ID, holder) {
+		if l := &m.waiting[i].Lease; !to.has(l.Task.Func) {
+			continue
+		} else if l.Task.Object == nil || m.drains || m.leave.gives && !l.Pinned && l.Task.Object.mayBe(p.Name) || l.mayMove(p.Name, has) && !m.stays(l.Task.ID, holder) {
 			if passOn = append(passOn, m.waiting[i]); l.Task.Object != nil {
 				_, id := splitID(l.Task.ID)
 				has = append(has, id)
@@ -589,17 +602,17 @@ func (m *Member) giveChosen(to Peer, d *Demand, own []*open, n int, others []Par
 		return false
 	}
 	full := false
-	holder := to.String()
+	holder, can := to.String(), m.codeOf(to)
 	stays := func(id string) bool { return m.stays(id, holder) }
 	has := slices.Clip(d.Has) // And what this parcel brings.
 	for single := false; n > 0 && !single; n-- {
-		if single = m.accounts.unsure(); single && len(parcel.Leases) > 0 {
+		if single = m.accounts.unsure(can); single && len(parcel.Leases) > 0 {
 			break
 		}
 		var l Lease
 		if ok := own != nil; ok {
 			l = m.accounts.own.handOut(own[len(own)-n], holder, d.Number)
-		} else if l, ok = m.accounts.hand(holder, d.Number, has, stays); !ok {
+		} else if l, ok = m.accounts.hand(holder, d.Number, has, stays, can); !ok {
 			break
 		}
 		if full = !add(Parted{m.opts.Self, l}); full {
@@ -749,7 +762,9 @@ func (m *Member) takeHolds(now clocksync.Instant, i int, h *Holds, out *Output) 
 		m.sendHoldsTo(i, m.loadNow(), out)
 	}
 	p.number, p.open, p.objects = h.Number, h.Open, h.Objects
-	p.load = h.Load
+	if p.load = h.Load; h.Funcs != nil {
+		p.code = h.Funcs
+	}
 	m.setAway(p, h.Away)
 	if p.place >= 0 {
 		n := &m.view.Neighbours[p.place]
@@ -894,7 +909,7 @@ func (m *Member) refresh(now clocksync.Instant) {
 		slots = 0
 	}
 	v.Activity.Set(now, running, slots)
-	v.Put = m.accounts.waiting()
+	v.Put = m.accounts.waiting() - m.accounts.own.waiting.strange
 	v.Waiting = v.Put + len(m.waiting)
 }
 
@@ -903,6 +918,7 @@ func (m *Member) sendDemands(now clocksync.Instant, out *Output) {
 	m.refresh(now)
 	m.demands, m.look = m.opts.Strategy.Look(now, &m.view, m.demands[:0])
 	m.demands, m.asked = append(m.demands, m.asked...), m.asked[:0]
+	m.offerStrange(now)
 	for _, d := range m.demands {
 		i := slices.IndexFunc(m.peers, func(p peer) bool { return p.Name == d.Member })
 		if i < 0 || m.peers[i].place < 0 || m.peers[i].demand > 0 || m.takesNone() && !d.Offer {
@@ -932,7 +948,7 @@ func (m *Member) sendDemands(now clocksync.Instant, out *Output) {
 // loadNow is how much this member has to give, as neighbours learn it: 1 for each task that waits, and less
 // for a bag that runs, from 0.5 for two items up. So a member that is short asks where the largest bag is.
 func (m *Member) loadNow() float64 {
-	load := float64(m.view.Waiting)
+	load := float64(m.view.Waiting + m.accounts.own.waiting.strange)
 	for i := range m.slots {
 		if s := &m.slots[i]; s.runs() && s.items > 1 {
 			load += 1 - 1/float64(s.items)
@@ -957,7 +973,10 @@ func (m *Member) sendHolds(now clocksync.Instant, out *Output) {
 }
 
 func (m *Member) sendHoldsTo(i int, load float64, out *Output) {
-	out.holds = append(out.holds, Holds{m.number, m.settledDemand(), load, m.Counts().Open, m.Counts().Objects, m.takesNone(), m.heldOf(m.peers[i].Peer)})
+	out.holds = append(out.holds, Holds{m.number, m.settledDemand(), load, m.Counts().Open, m.Counts().Objects, m.takesNone(), m.heldOf(m.peers[i].Peer), nil})
+	if m.tellsCode(i) {
+		out.holds[len(out.holds)-1].Funcs = m.code
+	}
 	m.send(m.peers[i].Peer, Frame{Holds: &out.holds[len(out.holds)-1]}, out)
 }
 
@@ -1082,6 +1101,9 @@ func (m *Member) wake() clocksync.Instant {
 		return clocksync.MaxInstant
 	}
 	at := m.look
+	if m.accounts.own.waiting.strange > 0 {
+		at = min(at, m.offers)
+	}
 	if len(m.peers) > 0 {
 		at = min(at, m.nextHolds())
 	}
