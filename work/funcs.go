@@ -32,6 +32,7 @@ type function struct {
 	result reflect.Type // nil: not known here
 	total  func() total // of a bag, for the results of one phase; else nil
 	pulled bool         // tasks are taken by Next
+	remote bool         // this program puts tasks of it, and does not run them
 	object *objectKind  // the function makes objects of a kind; else nil
 	kind   string       // of the objects that it serves; empty: none
 	state  reflect.Type // of these
@@ -77,6 +78,16 @@ func Func[A, R any](name string, f func(ctx context.Context, arg A) (R, error)) 
 // other, instead of having them called. Each Next that waits uses one slot.
 func Pull[A any](name string) Option {
 	return declare(&function{name: name, encode: encoder[A](name), pulled: true}, mute[A]())
+}
+
+// Remote declares a function of that name that this program does not run: it puts tasks of it and reads their results, and they
+// run at members that declare it by [Func]. A and R are the types there.
+//
+// A task goes only to members that have declared its function. If only tasks of functions are left that no member has
+// declared, and this program waits for the end of the phase ([Space.Wait], [Results], [Total]), they fail, and their error names the
+// function. With a topology that is not full, one of the neighbours has to have declared it.
+func Remote[A, R any](name string) Option {
+	return declare(&function{name: name, encode: encoder[A](name), result: reflect.TypeFor[R](), remote: true}, cmp.Or(mute[A](), mute[R]()))
 }
 
 // Bag declares a bag of that name: a task that can be split. *B must have
@@ -221,6 +232,24 @@ func declare(f *function, fault string) Option {
 		return Option{f: f}
 	}
 	return Option{err: fmt.Errorf("work: function %.40q: %s", f.name, fault)}
+}
+
+// funcsHere are the names of those functions that this program runs.
+func funcsHere(functions map[string]*function) []string {
+	list := []string{}
+	for name, f := range functions {
+		if !f.remote {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// failUndeclared ends tasks of functions that no member has declared, once this program waits for nothing else. The lock is held.
+func failUndeclared(s *Space) {
+	if s.err == nil && s.out.Told.Open > 0 && slices.ContainsFunc(s.waiters, func(w *waiter) bool { return w.awaits }) && len(s.machine.Undeclared()) > 0 {
+		_ = s.step(&workcore.Input{Kind: workcore.InUndeclared}) // It is never refused.
+	}
 }
 
 // unknown says that a function of that name is not declared, and which are.

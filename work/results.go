@@ -324,6 +324,9 @@ func (s *Space) wait(ctx context.Context, w *waiter) error {
 	w.done = make(chan struct{})
 	s.waiters = append(s.waiters, w)
 	s.release()
+	if w.awaits {
+		failUndeclared(s)
+	}
 	s.tell(s.link.Now())
 	s.mu.Unlock()
 	select {

@@ -198,7 +198,7 @@ func (r *run) guarded() (result []byte, err error) {
 	if r.lacks != "" {
 		return nil, errors.New(r.lacks)
 	}
-	if r.f == nil {
+	if r.f == nil || r.f.remote {
 		return nil, fmt.Errorf("member %q has declared no function %q: declare the same functions in every program of the space", r.space.link.Self().Name, r.name)
 	}
 	defer func() {

@@ -146,6 +146,9 @@ func open(ctx context.Context, l link.Link, options []Option) (*Space, error) {
 		}
 	}
 	faults = append(faults, checkObjects(s.functions)...)
+	if n := len(funcsHere(s.functions)); n > workcore.MaxFuncs {
+		faults = append(faults, fmt.Errorf("work: %d functions are declared, and at most %d are allowed: have one function do several jobs, by its argument", n, workcore.MaxFuncs))
+	}
 	section := l.Section()
 	if section == nil {
 		faults = append(faults, errors.New("work: the synchronizer of the group has no section work: add one to its configuration, such as work: {store: memory}"))
@@ -220,7 +223,7 @@ func (s *Space) begin(ctx context.Context) (err error) { //nolint:contextcheck /
 	s.rule.renew()
 	s.data = newSpaceData(s)
 	s.machine = workcore.NewMember(workcore.Options{
-		Ready: s.data.readiness(), Missing: s.data.missing(), Self: workcore.Peer(self), Phase: s.phase, Slots: slots, Strategy: strategy, Topology: local.Topology(s.section.Topology),
+		Funcs: funcsHere(s.functions), Ready: s.data.readiness(), Missing: s.data.missing(), Self: workcore.Peer(self), Phase: s.phase, Slots: slots, Strategy: strategy, Topology: local.Topology(s.section.Topology),
 		Limits: workcore.Limits{Retry: s.section.Retry, Losses: s.section.Losses, Open: s.section.Open, Batch: s.section.Objects.Save.Tasks}, Account: own, Stay: s.section.Objects.Stay, Central: s.section.Strategy.Central(),
 	})
 	s.openCalls()
@@ -554,6 +557,7 @@ func (s *Space) carryOne() {
 		s.start(r)
 	}
 	s.planData()
+	failUndeclared(s)
 	if over && s.err == nil {
 		s.finish(ErrDropped)
 	}

@@ -60,13 +60,14 @@ type Member struct {
 	roster []Peer // the others
 	peers  map[Peer]*peer
 	data   map[string]*datum
-	log    []logged // what this member has, in the order of the sequences
-	seq    uint64   // of the last entry
-	listed int      // names in log
-	cached int      // bytes that were fetched, and of fetches
-	used   uint64   // rises with each use of data
-	open   []*fetch // in the order in which they began
-	plan   []*datum // that tasks here read, the most urgent first
+	log    []logged          // what this member has, in the order of the sequences
+	seq    uint64            // of the last entry
+	listed int               // names in log
+	due    clocksync.Instant // before it, sendLists has nothing to send to anyone
+	cached int               // bytes that were fetched, and of fetches
+	used   uint64            // rises with each use of data
+	open   []*fetch          // in the order in which they began
+	plan   []*datum          // that tasks here read, the most urgent first
 	active map[string]bool
 	key    []byte // memory of Ready
 	counts Counts
@@ -127,6 +128,7 @@ func (m *Member) reset() {
 		m.peers[p] = &peer{}
 	}
 	m.rest = rest{turns: m.rest.turns + 1, round: m.rest.round}
+	m.due = clocksync.MinInstant
 }
 
 // EndPhase drops all data and begins the phase.
@@ -198,6 +200,7 @@ func (m *Member) list(d *datum, state State) {
 		m.listed++
 	}
 	m.seq++
+	m.due = clocksync.MinInstant
 	d.seq, d.state = m.seq, state
 	m.log = append(m.log, logged{m.seq, d})
 	if len(m.log) > 2*m.listed+maxEntries {
@@ -235,6 +238,7 @@ func (m *Member) SetRoster(now clocksync.Instant, roster []Peer, out *Output) {
 	}
 	out.Changed = true
 	m.rest.turns++
+	m.due = clocksync.MinInstant
 	m.fillFetches(now, out)
 	m.sendLists(now, out)
 }
@@ -270,35 +274,46 @@ func (m *Member) inherit(d *datum) {
 	m.list(d, Wrote)
 }
 
-// sendLists sends each other member what it was not sent of the list.
+// sendLists sends each other member what it was not sent of the list. With nothing due it takes the same time in any group.
 func (m *Member) sendLists(now clocksync.Instant, out *Output) {
+	if now < m.due {
+		return
+	}
+	m.due = clocksync.MaxInstant
 	for _, to := range m.roster {
-		p := m.peers[to]
-		if p.sent > p.confirmed && now >= p.again {
-			p.sent = p.confirmed
-		}
-		for p.sent < m.seq && p.sent < p.confirmed+ahead {
-			message := Message{Kind: Have, After: p.sent}
-			from, _ := slices.BinarySearchFunc(m.log, p.sent+1, func(l logged, seq uint64) int {
-				if l.seq < seq {
-					return -1
-				}
-				return 1
-			})
-			p.sent = m.seq
-			for _, l := range m.log[from:] {
-				if l.of.seq != l.seq {
-					continue
-				}
-				if message.Entries = append(message.Entries, Entry{l.of.name, l.of.state, l.of.size, l.of.digest}); len(message.Entries) == maxEntries {
-					p.sent = l.seq
-					break
-				}
+		m.sendList(now, to, m.peers[to], out)
+	}
+}
+
+// sendList sends one member what it was not sent of the list.
+func (m *Member) sendList(now clocksync.Instant, to Peer, p *peer, out *Output) {
+	if p.sent > p.confirmed && now >= p.again {
+		p.sent = p.confirmed
+	}
+	for p.sent < m.seq && p.sent < p.confirmed+ahead {
+		message := Message{Kind: Have, After: p.sent}
+		from, _ := slices.BinarySearchFunc(m.log, p.sent+1, func(l logged, seq uint64) int {
+			if l.seq < seq {
+				return -1
 			}
-			message.Upto = p.sent
-			p.again = now.Add(m.patience)
-			m.send(to, message, out)
+			return 1
+		})
+		p.sent = m.seq
+		for _, l := range m.log[from:] {
+			if l.of.seq != l.seq {
+				continue
+			}
+			if message.Entries = append(message.Entries, Entry{l.of.name, l.of.state, l.of.size, l.of.digest}); len(message.Entries) == maxEntries {
+				p.sent = l.seq
+				break
+			}
 		}
+		message.Upto = p.sent
+		p.again = now.Add(m.patience)
+		m.send(to, message, out)
+	}
+	if p.sent > p.confirmed {
+		m.due = min(m.due, p.again)
 	}
 }
 
@@ -336,6 +351,7 @@ func (m *Member) Take(now clocksync.Instant, from string, message *Message, out 
 		}
 		p.confirmed = max(p.confirmed, message.Upto)
 		p.sent = max(p.sent, p.confirmed)
+		m.sendList(now, peer, p, out)
 		m.sendLists(now, out)
 	case Want:
 		m.serve(peer, message, out)
@@ -360,7 +376,6 @@ func (m *Member) takeList(now clocksync.Instant, from Peer, p *peer, message *Me
 		}
 		p.heard = message.Upto
 		m.rest.turns++
-		out.Changed = true
 		m.fillFetches(now, out)
 		m.sendLists(now, out)
 	}
@@ -382,8 +397,11 @@ func (m *Member) takeEntry(from Peer, p *peer, e *Entry, out *Output) bool {
 		delete(d.copies, from)
 		p.names--
 		m.inherit(d)
+		out.Changed = true
 		return true
 	}
+	// Another copy of data that no task here needs changes nothing, unless there was a fault.
+	out.Changed = out.Changed || !d.known || d.needed || d.search != nil || len(d.bad) > 0 || d.digest != e.Digest
 	if d.known && (d.digest != e.Digest || d.size != e.Size) {
 		d.conflict = fmt.Sprintf("data %q: two members have written them, with the digests %x and %x: let one member write them, or give them two names", d.name, d.digest[:8], e.Digest[:8])
 		if d.fetch != nil {
@@ -423,12 +441,7 @@ func (m *Member) Tick(now clocksync.Instant, out *Output) {
 
 // Wake is when Tick has something to do.
 func (m *Member) Wake() clocksync.Instant {
-	at := m.wakeRest()
-	for _, p := range m.peers {
-		if p.sent > p.confirmed {
-			at = min(at, p.again)
-		}
-	}
+	at := min(m.wakeRest(), m.due)
 	for _, f := range m.open {
 		at = min(at, f.again)
 	}

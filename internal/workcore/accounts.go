@@ -147,11 +147,11 @@ func (a *accounts) staying() (n int) {
 	return n
 }
 
-// next is the key of the task that hand gives next, and its account.
-func (a *accounts) next() (key float64, name string, ok bool) {
-	key, ok = a.own.Next()
+// next is the key of the task that hand gives next to a member that can run some functions, and its account.
+func (a *accounts) next(can code) (key float64, name string, ok bool) {
+	key, ok = a.own.nextKey(can)
 	for _, t := range a.taken {
-		if k, waits := t.store.Next(); waits && (!ok || k < key) {
+		if k, waits := t.store.nextKey(can); waits && (!ok || k < key) {
 			key, name, ok = k, t.name, true
 		}
 	}
@@ -159,20 +159,18 @@ func (a *accounts) next() (key float64, name string, ok bool) {
 }
 
 // unsure reports whether the task that hand gives next is to be given alone.
-func (a *accounts) unsure() bool {
-	if _, name, _ := a.next(); name != "" {
-		return a.taken[a.find(name)].store.unsure()
-	}
-	return a.own.unsure()
+func (a *accounts) unsure(can code) bool {
+	_, name, _ := a.next(can)
+	return a.store(name).unsure(can)
 }
 
 // hand leases the task with the smallest key; not an object that stays.
-func (a *accounts) hand(holder string, demand uint64, has []string, stays func(id string) bool) (Lease, bool) {
+func (a *accounts) hand(holder string, demand uint64, has []string, stays func(id string) bool, can code) (Lease, bool) {
 	name := ""
 	if len(a.taken) > 0 {
-		_, name, _ = a.next()
+		_, name, _ = a.next(can)
 	}
-	l, ok := a.store(name).handTo(holder, demand, has, stays)
+	l, ok := a.store(name).handTo(holder, demand, has, stays, can)
 	if ok && name != "" {
 		l.Task.ID = fullID(name, l.Task.ID)
 	}

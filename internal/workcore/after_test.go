@@ -295,7 +295,7 @@ func TestHostileAfter(t *testing.T) {
 	good := f.Append(nil)
 	at := slices.Index(good, 'x') - 2 // How many IDs there are.
 	for want, bend := range map[string]func([]byte){
-		"frame: it has the form 8, and this program reads 1 to 7": func(b []byte) { b[0] = 8 },
+		"frame: it has the form 9, and this program reads 1 to 8": func(b []byte) { b[0] = 9 },
 		"frame: a task runs after 65 tasks, and at most 64 are":   func(b []byte) { b[at] = 65 },
 		"frame: it ends too early":                                func(b []byte) { b[at] = 64 },
 		"frame: 2 is neither 0 nor 1":                             func(b []byte) { b[at+3] = 2 },

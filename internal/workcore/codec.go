@@ -19,7 +19,8 @@ const (
 	formAway    = 5
 	formMoves   = 6
 	formData    = 7 // A task reads data.
-	formLast    = formData
+	formFuncs   = 8 // A member tells which functions it can run.
+	formLast    = formFuncs
 )
 
 // MaxFrame is how many bytes an encoded frame has at most that fits into one message.
@@ -144,6 +145,8 @@ func (f *Frame) form() byte {
 		return formData
 	case f.MoveOrder != nil, f.MoveAnswer != nil:
 		return formMoves
+	case f.Holds != nil && f.Holds.Funcs != nil:
+		return formFuncs
 	case f.Holds != nil && f.Holds.Away:
 		return formAway
 	case f.Loop != nil:
@@ -249,6 +252,11 @@ func (c *coder) frame(f *Frame) {
 			c.bool(&l.Runs)
 			c.bool(&l.Passed)
 		})
+		if c.form >= formFuncs {
+			if list(c, &h.Funcs, c.uint); h.Funcs == nil {
+				h.Funcs = []uint64{}
+			}
+		}
 	case f.Post != nil:
 		c.post(f.Post)
 	case f.Posted != nil:

@@ -30,6 +30,8 @@ func frames() []workcore.Frame {
 		}}}},
 		{Verdict: &workcore.Verdict{ID: "a/1", On: 4, Failed: true, Try: 1, Outcome: workcore.Stale, Seq: 12}},
 		{Holds: &workcore.Holds{Number: 3, Settled: 2, Load: 1.5, Open: 10, List: []workcore.Held{{ID: "q", On: 1, Runs: true}, {ID: "p", Passed: true}}}},
+		{Holds: &workcore.Holds{Number: 3, Funcs: []uint64{1, 1 << 63}, List: []workcore.Held{{ID: "q", On: 1}}}},
+		{Holds: &workcore.Holds{Number: 4, Away: true, Funcs: []uint64{}, List: []workcore.Held{{ID: "q"}}}},
 		{Loop: &workcore.LoopFrame{Name: "rows", Home: true, Version: 7, Heard: 6, Asks: true, Number: 3, Spans: []workcore.Span{{Low: 0, High: 5}, {Low: 9, High: 12}}, Close: true, Value: []byte("net")}},
 		{Loop: &workcore.LoopFrame{Name: "rows", Version: 1 << 60, Number: 3, Total: 12, Done: 4, Gives: true, Out: true, Speed: 2.5, Has: true, Result: "*main.Grad", Value: []byte{0, 255}}},
 		{Loop: &workcore.LoopFrame{Name: "rows", Home: true, Ended: true, Error: "why"}},
@@ -80,7 +82,7 @@ func TestRefusedFrames(t *testing.T) {
 	for text, data := range map[string][]byte{
 		"frame: it has 0 bytes: 2 to 41943040 are allowed":        nil,
 		"frame: it has 41943041 bytes: 2 to 41943040 are allowed": make([]byte, workcore.MaxWhole+1),
-		"frame: it has the form 9, and this program reads 1 to 7": append([]byte{9}, good[1:]...),
+		"frame: it has the form 9, and this program reads 1 to 8": append([]byte{9}, good[1:]...),
 		"frame: there is no part 0":                               {1, 0},
 		"frame: 1 bytes are left over":                            append(slices.Clip(good), 0),
 		"frame: it ends too early":                                good[:len(good)-1],
@@ -98,6 +100,9 @@ func TestLargestFrames(t *testing.T) {
 	holds := workcore.Frame{From: peer, To: peer, Phase: 1<<64 - 1, Holds: &workcore.Holds{Number: 1<<64 - 1, Settled: 1<<64 - 1, Open: 1<<31 - 1}}
 	for range workcore.MaxHeld {
 		holds.Holds.List = append(holds.Holds.List, workcore.Held{ID: id, On: 1<<64 - 1, Runs: true, Passed: true})
+	}
+	for i := range workcore.MaxFuncs {
+		holds.Holds.Funcs = append(holds.Holds.Funcs, 1<<64-1<<10+uint64(i)) //nolint:gosec // It is small.
 	}
 	parcel := workcore.Frame{From: peer, To: peer, Parcel: &workcore.Parcel{Demand: 1<<64 - 1}}
 	for parcel.Check() == nil && len(parcel.Parcel.Leases) < workcore.MaxHeld {

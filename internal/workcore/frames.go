@@ -3,6 +3,7 @@ package workcore
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -110,6 +111,8 @@ type Holds struct {
 	Objects int     // of its account
 	Away    bool    // it takes no work: it is withdrawn, or drains
 	List    []Held  // leases of the account of the receiver
+	// Funcs are the functions that the sender can run, by number, sorted; nil: it does not tell them this time.
+	Funcs []uint64
 }
 
 // Key names what a frame brings. A frame that is sent again has the same key, if it is of a task or a message.
@@ -286,6 +289,9 @@ func (s *Step) check() error {
 func (h *Holds) check() error {
 	if len(h.List) > MaxHeld {
 		return fmt.Errorf("it tells of %d leases, and at most %d are allowed", len(h.List), MaxHeld)
+	}
+	if len(h.Funcs) > MaxFuncs || !slices.IsSorted(h.Funcs) {
+		return fmt.Errorf("the list has %d functions: at most %d are allowed, and their numbers rise", len(h.Funcs), MaxFuncs)
 	}
 	for _, l := range h.List {
 		if l.ID == "" || len(l.ID) > MaxID {

@@ -24,6 +24,7 @@ type Options struct {
 	Ready    func(reads []string) bool // whether a task that reads these data may start here; nil: each may
 	// Missing is how many of these data another member does not have; nil: all members count alike.
 	Missing func(at Peer, reads []string) int
+	Funcs   []string      // the functions that run here, at most [MaxFuncs]; nil: all members run all functions
 	Central bool          // the synchronizer plans the moves of objects, and this member tells what they weigh
 	Stay    time.Duration // for which an object does not go back to the member that it came from; 0: it may at once
 }
@@ -86,6 +87,8 @@ const (
 	InWritten
 	// InUnwritten: no data are written any more in this phase: tasks that wait for some fail.
 	InUnwritten
+	// InUndeclared: the program waits for the end of the phase: tasks of functions that [Member.Undeclared] names fail.
+	InUndeclared
 	// InDemand: the program has this member ask the member To for at most Items tasks, or offer it so many, by Active,
 	// whatever the strategy does. A demand that cannot be sent now is dropped.
 	InDemand

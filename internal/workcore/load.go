@@ -304,6 +304,10 @@ func (m *Member) moveOrdered(from Peer, o *MoveOrder) (refusal string) {
 	case to < 0 && m.takesNone(), to >= 0 && m.peers[to].away:
 		return refusedAway
 	}
+	can := m.code
+	if to >= 0 {
+		can = m.codeOf(m.peers[to].Peer)
+	}
 	refusal = refusedGone
 	m.accounts.each(func(_ string, s *Store) {
 		one := s.account.objects[o.ID]
@@ -314,7 +318,7 @@ func (m *Member) moveOrdered(from Peer, o *MoveOrder) (refusal string) {
 		case l.at != from.String() && l.holder != from.String():
 		case one.box.pinned:
 			refusal = refusedPinned
-		case len(one.task.Object.At) > 0:
+		case len(one.task.Object.At) > 0, !can.has(one.task.Func):
 			refusal = refusedBound
 		case m.moveObject(&Input{ID: o.ID, To: o.To}) == nil:
 			refusal = ""

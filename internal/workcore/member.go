@@ -22,6 +22,7 @@ var ErrOpen = errors.New("tasks are open")
 // is driven by [Member.Step] alone. It is not safe for concurrent use.
 type Member struct {
 	opts     Options
+	code     code // that it has told the others; nil: it tells nothing
 	accounts accounts
 	durable  *durable // of its logs; nil: it has none
 	holder   string   // Self as the accounts know it
@@ -32,7 +33,9 @@ type Member struct {
 	moved    uint64
 	leave    withdrawal
 
-	peers   []peer // the others of the roster
+	peers   []peer       // the others of the roster
+	places  map[Peer]int // of them in peers
+	near    []int        // places of those that a demand or an offer may be open with, in their order
 	view    local.View
 	demands []local.Demand // memory of look
 	asked   []local.Demand // by the program, until the next look
@@ -62,23 +65,26 @@ type Member struct {
 	quiet  int               // how many Holds in a row had nothing to tell
 	load   float64           // that it had
 	look   clocksync.Instant // when the strategy looks again
+	offers clocksync.Instant // when tasks are offered again that this member cannot run
 }
 
 // peer is what is known of another member.
 type peer struct {
 	Peer
-	place    int    // in view.Neighbours; -1: it is no neighbour
-	open     int    // tasks of its account, as it told
-	objects  int    // of its account, as it told
-	pushed   uint64 // the number of the last parcel that it sent unasked
-	number   uint64 // of its last Holds
-	served   uint64 // the number of its last demand
-	demand   uint64 // of this member's open demand to it; 0: none
-	offers   bool   // that demand is an offer
-	offered  uint64 // the number of its offer, until the strategy has looked; 0: none
-	deadline clocksync.Instant
-	away     bool    // it takes no work, as it told
-	load     float64 // as it told
+	place      int    // in view.Neighbours; -1: it is no neighbour
+	open       int    // tasks of its account, as it told
+	objects    int    // of its account, as it told
+	pushed     uint64 // the number of the last parcel that it sent unasked
+	number     uint64 // of its last Holds
+	served     uint64 // the number of its last demand
+	demand     uint64 // of this member's open demand to it; 0: none
+	offers     bool   // that demand is an offer
+	offered    uint64 // the number of its offer, until the strategy has looked; 0: none
+	deadline   clocksync.Instant
+	away       bool    // it takes no work, as it told
+	code       code    // as it told; nil: it has not
+	introduced int     // Holds to it
+	load       float64 // as it told
 }
 
 // slot runs one task.
@@ -118,7 +124,7 @@ type passed struct {
 func NewMember(opts Options) *Member {
 	opts = opts.withDefaults()
 	m := &Member{
-		opts: opts, accounts: accounts{own: opts.Account}, holder: opts.Self.String(), phase: opts.Phase, slots: make([]slot, opts.Slots), told: clocksync.MinInstant,
+		opts: opts, code: codeOf(opts.Funcs), accounts: accounts{own: opts.Account}, holder: opts.Self.String(), phase: opts.Phase, slots: make([]slot, opts.Slots), told: clocksync.MinInstant,
 		homes: map[string]Peer{}, objects: map[string]atHand{}, mails: map[mailKey]*mail{}, came: map[string]came{},
 		view: local.View{Self: opts.Self.Name, Members: 1},
 	}
@@ -128,6 +134,7 @@ func NewMember(opts Options) *Member {
 	} else {
 		m.durable = &durable{}
 	}
+	m.accounts.own.setCode(m.code)
 	m.leave.away = map[string]bool{}
 	m.accounts.own.away = m.leave.away
 	if opts.Central {
@@ -206,6 +213,8 @@ func (m *Member) take(now clocksync.Instant, in *Input, out *Output) {
 		m.accounts.own.Write(in.ID)
 	case InUnwritten:
 		m.accounts.own.failUnwritten()
+	case InUndeclared:
+		m.accounts.own.failUndeclared(m.Undeclared())
 	case InActive:
 		m.slots[in.Slot].passive = !in.Active
 	case InUnderway:
@@ -224,7 +233,17 @@ func (m *Member) checkKey(in *Input) error {
 
 // find returns the place of a peer, or -1.
 func (m *Member) find(p Peer) int {
-	return slices.IndexFunc(m.peers, func(other peer) bool { return other.Peer == p })
+	if i, is := m.places[p]; is {
+		return i
+	}
+	return -1
+}
+
+// noteNear notes that a demand or an offer may be open with a peer.
+func (m *Member) noteNear(place int) {
+	if at, is := slices.BinarySearch(m.near, place); !is {
+		m.near = slices.Insert(m.near, at, place)
+	}
 }
 
 // takeRoster forgets who is gone, with all that is of it.
@@ -246,7 +265,8 @@ func (m *Member) takeRoster(roster []Peer, out *Output) {
 		m.dropAll(out)
 		return
 	}
-	peers, neighbours := m.peers, m.view.Neighbours
+	peers, places, neighbours := m.peers, m.places, m.view.Neighbours
+	m.places, m.near = make(map[Peer]int, len(roster)), nil
 	m.peers, m.view.Neighbours, m.view.Members = nil, nil, len(roster)
 	near := m.opts.Topology.AppendNeighbours(nil, place, len(roster))
 	for j := range roster {
@@ -254,7 +274,7 @@ func (m *Member) takeRoster(roster []Peer, out *Output) {
 			continue
 		}
 		p, n := peer{Peer: roster[j], place: -1}, local.Neighbour{Name: roster[j].Name, Silent: true}
-		if k := slices.IndexFunc(peers, func(old peer) bool { return old.Peer == p.Peer }); k >= 0 {
+		if k, is := places[p.Peer]; is {
 			if p = peers[k]; p.place >= 0 {
 				n = neighbours[p.place]
 			}
@@ -263,6 +283,9 @@ func (m *Member) takeRoster(roster []Peer, out *Output) {
 		if slices.Contains(near, j) {
 			p.place = len(m.view.Neighbours)
 			m.view.Neighbours = append(m.view.Neighbours, n)
+		}
+		if m.places[p.Peer] = len(m.peers); p.place >= 0 || p.demand > 0 || p.offered > 0 {
+			m.near = append(m.near, len(m.peers))
 		}
 		m.peers = append(m.peers, p)
 	}
@@ -427,11 +450,11 @@ func (m *Member) settle(now clocksync.Instant, s *Step) {
 
 // settleDemand notes the answer to an open demand, and reports whether it was open.
 func (m *Member) settleDemand(now clocksync.Instant, number uint64, given bool) bool {
-	i := slices.IndexFunc(m.peers, func(p peer) bool { return p.demand == number })
-	if number == 0 || i < 0 {
+	k := slices.IndexFunc(m.near, func(i int) bool { return m.peers[i].demand == number })
+	if number == 0 || k < 0 {
 		return false
 	}
-	p := &m.peers[i]
+	p := &m.peers[m.near[k]]
 	if p.demand, p.offers = 0, false; p.place >= 0 {
 		n := &m.view.Neighbours[p.place]
 		n.Pending, n.Answered = false, now
@@ -444,7 +467,7 @@ func (m *Member) settleDemand(now clocksync.Instant, number uint64, given bool) 
 
 // noteUnderway has what rests on a frame that travels in pieces wait for it.
 func (m *Member) noteUnderway(now clocksync.Instant, in *Input) {
-	for i := range m.peers {
+	for _, i := range m.near {
 		if p := &m.peers[i]; p.demand > 0 && p.demand == in.Ticket {
 			p.deadline = max(p.deadline, now.Add(m.opts.Patience))
 		}
@@ -462,25 +485,27 @@ func (m *Member) noteUnderway(now clocksync.Instant, in *Input) {
 }
 
 func (m *Member) giveUpDemands(now clocksync.Instant) {
-	for i := range m.peers {
+	for _, i := range m.near {
 		if p := &m.peers[i]; p.demand > 0 && p.deadline <= now {
 			m.settleDemand(now, p.demand, false)
 		}
 	}
 	m.passed = slices.DeleteFunc(m.passed, func(p passed) bool {
-		return p.until <= now && slices.ContainsFunc(m.peers, func(to peer) bool { return to.Peer == p.to && to.number >= p.heard+2 })
+		to := m.find(p.to)
+		return p.until <= now && to >= 0 && m.peers[to].number >= p.heard+2
 	})
 }
 
 // answer gives what the strategy says: tasks that wait, or a part of a bag once it has yielded.
 func (m *Member) answer(now clocksync.Instant, p *peer, d *Demand, out *Output) {
 	m.refresh(now)
+	to := m.codeOf(p.Peer)
 	share := m.opts.Strategy.Answer(now, &m.view, local.Demand{Member: p.Name, Tasks: d.Tasks})
 	if m.leave.gives { // A strategy keeps what a member can do by itself.
 		share = local.Share{Tasks: cmp.Or(d.Tasks, (m.accounts.waiting()+1)/2)}
 	}
 	if share.Tasks <= 0 && share.Part > 0 {
-		if i := m.largest(); i >= 0 {
+		if i := m.largest(); i >= 0 && to.has(m.slots[i].Lease.Task.Func) {
 			s := &m.slots[i]
 			if n := share.ItemsOf(s.items); n > 0 {
 				s.asker, s.demand = p.Peer, d.Number
@@ -489,7 +514,10 @@ func (m *Member) answer(now clocksync.Instant, p *peer, d *Demand, out *Output) 
 			}
 		}
 	}
-	if m.opts.Missing != nil && m.Reads() && !m.leave.gives && !m.accounts.unsure() {
+	if n := m.accounts.own.strange(to); n > 0 { // Those do not wait for this member.
+		share.Tasks = max(share.Tasks, min(cmp.Or(d.Tasks, n), (n+1)/2))
+	}
+	if m.opts.Missing != nil && m.Reads() && !m.leave.gives && !m.accounts.unsure(to) {
 		own, others := m.cheapest(p.Peer, share)
 		m.passedOn(now, p, others[:m.giveChosen(p.Peer, d, own, len(own), others, out)])
 		return
@@ -497,7 +525,9 @@ func (m *Member) answer(now clocksync.Instant, p *peer, d *Demand, out *Output) 
 	var passOn []Parted
 	holder, has := p.String(), slices.Clip(d.Has)
 	for i := 0; i < len(m.waiting) && len(passOn) < share.Tasks-m.accounts.waiting(); i++ {
-		if l := &m.waiting[i].Lease; l.Task.Object == nil || m.drains || m.leave.gives && !l.Pinned && l.Task.Object.mayBe(p.Name) || l.mayMove(p.Name, has) && !m.stays(l.Task.ID, holder) {
+		if l := &m.waiting[i].Lease; !to.has(l.Task.Func) {
+			continue
+		} else if l.Task.Object == nil || m.drains || m.leave.gives && !l.Pinned && l.Task.Object.mayBe(p.Name) || l.mayMove(p.Name, has) && !m.stays(l.Task.ID, holder) {
 			if passOn = append(passOn, m.waiting[i]); l.Task.Object != nil {
 				_, id := splitID(l.Task.ID)
 				has = append(has, id)
@@ -518,6 +548,7 @@ func (m *Member) passedOn(now clocksync.Instant, p *peer, list []Parted) {
 
 // takeOffer shows an offer to the strategy.
 func (m *Member) takeOffer(p *peer, d *Demand) {
+	m.noteNear(m.find(p.Peer))
 	if p.offered = d.Number; p.place >= 0 {
 		m.view.Neighbours[p.place].Offers = d.Tasks
 	}
@@ -526,7 +557,7 @@ func (m *Member) takeOffer(p *peer, d *Demand) {
 // refuseOffers refuses the offers that the strategy has seen and not taken: it sent no demand after the
 // one of that number.
 func (m *Member) refuseOffers(before uint64, out *Output) {
-	for i := range m.peers {
+	for _, i := range m.near {
 		p := &m.peers[i]
 		if p.offered == 0 {
 			continue
@@ -571,17 +602,17 @@ func (m *Member) giveChosen(to Peer, d *Demand, own []*open, n int, others []Par
 		return false
 	}
 	full := false
-	holder := to.String()
+	holder, can := to.String(), m.codeOf(to)
 	stays := func(id string) bool { return m.stays(id, holder) }
 	has := slices.Clip(d.Has) // And what this parcel brings.
 	for single := false; n > 0 && !single; n-- {
-		if single = m.accounts.unsure(); single && len(parcel.Leases) > 0 {
+		if single = m.accounts.unsure(can); single && len(parcel.Leases) > 0 {
 			break
 		}
 		var l Lease
 		if ok := own != nil; ok {
 			l = m.accounts.own.handOut(own[len(own)-n], holder, d.Number)
-		} else if l, ok = m.accounts.hand(holder, d.Number, has, stays); !ok {
+		} else if l, ok = m.accounts.hand(holder, d.Number, has, stays, can); !ok {
 			break
 		}
 		if full = !add(Parted{m.opts.Self, l}); full {
@@ -731,7 +762,9 @@ func (m *Member) takeHolds(now clocksync.Instant, i int, h *Holds, out *Output) 
 		m.sendHoldsTo(i, m.loadNow(), out)
 	}
 	p.number, p.open, p.objects = h.Number, h.Open, h.Objects
-	p.load = h.Load
+	if p.load = h.Load; h.Funcs != nil {
+		p.code = h.Funcs
+	}
 	m.setAway(p, h.Away)
 	if p.place >= 0 {
 		n := &m.view.Neighbours[p.place]
@@ -876,7 +909,7 @@ func (m *Member) refresh(now clocksync.Instant) {
 		slots = 0
 	}
 	v.Activity.Set(now, running, slots)
-	v.Put = m.accounts.waiting()
+	v.Put = m.accounts.waiting() - m.accounts.own.waiting.strange
 	v.Waiting = v.Put + len(m.waiting)
 }
 
@@ -885,6 +918,7 @@ func (m *Member) sendDemands(now clocksync.Instant, out *Output) {
 	m.refresh(now)
 	m.demands, m.look = m.opts.Strategy.Look(now, &m.view, m.demands[:0])
 	m.demands, m.asked = append(m.demands, m.asked...), m.asked[:0]
+	m.offerStrange(now)
 	for _, d := range m.demands {
 		i := slices.IndexFunc(m.peers, func(p peer) bool { return p.Name == d.Member })
 		if i < 0 || m.peers[i].place < 0 || m.peers[i].demand > 0 || m.takesNone() && !d.Offer {
@@ -914,7 +948,7 @@ func (m *Member) sendDemands(now clocksync.Instant, out *Output) {
 // loadNow is how much this member has to give, as neighbours learn it: 1 for each task that waits, and less
 // for a bag that runs, from 0.5 for two items up. So a member that is short asks where the largest bag is.
 func (m *Member) loadNow() float64 {
-	load := float64(m.view.Waiting)
+	load := float64(m.view.Waiting + m.accounts.own.waiting.strange)
 	for i := range m.slots {
 		if s := &m.slots[i]; s.runs() && s.items > 1 {
 			load += 1 - 1/float64(s.items)
@@ -939,7 +973,10 @@ func (m *Member) sendHolds(now clocksync.Instant, out *Output) {
 }
 
 func (m *Member) sendHoldsTo(i int, load float64, out *Output) {
-	out.holds = append(out.holds, Holds{m.number, m.settledDemand(), load, m.Counts().Open, m.Counts().Objects, m.takesNone(), m.heldOf(m.peers[i].Peer)})
+	out.holds = append(out.holds, Holds{m.number, m.settledDemand(), load, m.Counts().Open, m.Counts().Objects, m.takesNone(), m.heldOf(m.peers[i].Peer), nil})
+	if m.tellsCode(i) {
+		out.holds[len(out.holds)-1].Funcs = m.code
+	}
 	m.send(m.peers[i].Peer, Frame{Holds: &out.holds[len(out.holds)-1]}, out)
 }
 
@@ -963,13 +1000,13 @@ func (m *Member) busy() bool {
 	if m.Counts().Open+len(m.waiting)+len(m.records)+len(m.passed) > 0 {
 		return true
 	}
-	return slices.ContainsFunc(m.slots, func(s slot) bool { return s.taken }) || slices.ContainsFunc(m.peers, func(p peer) bool { return p.demand > 0 })
+	return slices.ContainsFunc(m.slots, func(s slot) bool { return s.taken }) || slices.ContainsFunc(m.near, func(i int) bool { return m.peers[i].demand > 0 })
 }
 
 // settledDemand is the number up to which all demands are settled.
 func (m *Member) settledDemand() uint64 {
 	n := m.demand
-	for i := range m.peers {
+	for _, i := range m.near {
 		if d := m.peers[i].demand; d > 0 {
 			n = min(n, d-1)
 		}
@@ -1064,6 +1101,9 @@ func (m *Member) wake() clocksync.Instant {
 		return clocksync.MaxInstant
 	}
 	at := m.look
+	if m.accounts.own.waiting.strange > 0 {
+		at = min(at, m.offers)
+	}
 	if len(m.peers) > 0 {
 		at = min(at, m.nextHolds())
 	}
@@ -1074,7 +1114,7 @@ func (m *Member) wake() clocksync.Instant {
 	if m.meter != nil && m.meter.measures() {
 		at = min(at, m.meter.begun.Add(meterWindow))
 	}
-	for i := range m.peers {
+	for _, i := range m.near {
 		if m.peers[i].demand > 0 {
 			at = min(at, m.peers[i].deadline)
 		}

@@ -312,13 +312,16 @@ func (o *Object) mayBe(holder string) bool {
 const lookedAt = 64
 
 // firstFor is the task that is next for a holder that has some objects; nil: none.
-func (s *Store) firstFor(holder string, has []string, stays func(id string) bool) *open {
+func (s *Store) firstFor(holder string, has []string, stays func(id string) bool, can code) *open {
+	if o := s.waiting.nextOf(can); o == nil || o.box == nil && can != nil {
+		return o
+	}
 	var passed []*open
 	var found *open
 	most := 0.0
 	for s.waiting.len() > 0 && len(passed) < lookedAt {
 		o := s.waiting.first()
-		bound := o.box != nil && !s.leaves && !o.task.Object.mayBe(holder)
+		bound := !can.has(o.task.Func) || o.box != nil && !s.leaves && !o.task.Object.mayBe(holder)
 		if !bound && (o.box == nil || holder == s.self || s.leaves || o.lease.at == "") {
 			if found == nil {
 				found = o

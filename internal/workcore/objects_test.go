@@ -671,13 +671,13 @@ func TestNear(t *testing.T) {
 	}
 	run := func(pinned bool) {
 		t.Helper()
-		l, ok := s.handTo("ann#1", 0, nil, nil)
+		l, ok := s.handTo("ann#1", 0, nil, nil, nil)
 		if outcome, err := s.Record(&Record{ID: "o", On: l.On, Served: 1, Pinned: pinned}, nil); !ok || err != nil || outcome != Counted {
 			t.Fatal(l, ok, outcome, err)
 		}
 		s.claim("o", "ann#1")
 	}
-	if o := s.firstFor("bob#1", []string{"q"}, nil); o == nil {
+	if o := s.firstFor("bob#1", []string{"q"}, nil, nil); o == nil {
 		t.Error("it has no place yet, and is not given")
 	}
 	run(false)
@@ -686,7 +686,7 @@ func TestNear(t *testing.T) {
 		has    []string
 		want   bool
 	}{{"bob#1", []string{"q"}, false}, {"bob#1", []string{"q", "p"}, true}, {"bob#1", nil, true}, {"ann#1", []string{"q"}, true}} {
-		if o := s.firstFor(c.holder, c.has, nil); (o != nil) != c.want {
+		if o := s.firstFor(c.holder, c.has, nil, nil); (o != nil) != c.want {
 			t.Errorf("%+v: %v", c, o)
 		}
 	}
@@ -694,10 +694,10 @@ func TestNear(t *testing.T) {
 		t.Fatal(err)
 	}
 	run(true)
-	if o := s.firstFor("bob#1", []string{"p"}, nil); o != nil {
+	if o := s.firstFor("bob#1", []string{"p"}, nil, nil); o != nil {
 		t.Error("it is pinned, and is given")
 	}
-	if o := s.firstFor("ann#1", nil, nil); o == nil {
+	if o := s.firstFor("ann#1", nil, nil, nil); o == nil {
 		t.Error("it is pinned here, and does not run")
 	}
 }
@@ -713,7 +713,7 @@ func TestPull(t *testing.T) {
 		}
 	}
 	for range 4 { // Each gets a place.
-		l, _ := s.handTo("ann#1", 0, nil, nil)
+		l, _ := s.handTo("ann#1", 0, nil, nil, nil)
 		if outcome, err := s.Record(&Record{ID: l.Task.ID, On: l.On, Served: 1}, nil); outcome != Counted {
 			t.Fatal(outcome, err)
 		}
@@ -728,7 +728,7 @@ func TestPull(t *testing.T) {
 		has  []string
 		want string
 	}{{[]string{"p"}, "0"}, {[]string{"q"}, "1"}, {[]string{"p", "q"}, "2"}, {[]string{"z", "q"}, "3"}, {nil, "0"}} {
-		if o := s.firstFor("bob#1", c.has, nil); o == nil || o.task.ID != c.want {
+		if o := s.firstFor("bob#1", c.has, nil, nil); o == nil || o.task.ID != c.want {
 			t.Errorf("a member with %v gets %+v; want %s", c.has, o, c.want)
 		}
 	}
@@ -896,7 +896,7 @@ func TestBound(t *testing.T) {
 	}
 	for holder, want := range map[string]string{"bob#1": "", "ann#1": "0", "cid#7": "1"} {
 		got := ""
-		if o := s.firstFor(holder, nil, nil); o != nil {
+		if o := s.firstFor(holder, nil, nil, nil); o != nil {
 			got = o.task.ID
 		}
 		if got != want {
@@ -904,11 +904,11 @@ func TestBound(t *testing.T) {
 		}
 	}
 	s.account.objects["0"].lease.at = ""
-	if o := s.firstFor("bob#1", nil, nil); o != nil {
+	if o := s.firstFor("bob#1", nil, nil, nil); o != nil {
 		t.Errorf("it has no place, and bob gets the object %s", o.task.ID)
 	}
 	s.leaves = true
-	if o := s.firstFor("bob#1", nil, nil); o == nil {
+	if o := s.firstFor("bob#1", nil, nil, nil); o == nil {
 		t.Error("ann drains, and the object stays")
 	}
 }
@@ -944,7 +944,7 @@ func TestTurns(t *testing.T) {
 	s := waitingAt(t, Object{}, Object{}, Object{})
 	var order []string
 	for i := range 6 {
-		l, _ := s.handTo(s.self, 0, nil, nil)
+		l, _ := s.handTo(s.self, 0, nil, nil, nil)
 		order = append(order, l.Task.ID)
 		if err := s.Put(&Task{ID: "more" + strconv.Itoa(i), Func: "f", For: l.Task.ID}, 0); err != nil {
 			t.Fatal(err)

@@ -5,10 +5,11 @@ import "container/heap"
 // queue has the tasks that wait, in the order in which they are handed out. Those that come in this order stand
 // in a line, and only those that come before another one in a heap.
 type queue struct {
-	line []*open // nil: that task is not here any more; neither the last one is nil nor the head
-	head int     // the place of the first in line
-	here int     // how many in line are not nil
-	late late
+	line    []*open // nil: that task is not here any more; neither the last one is nil nor the head
+	head    int     // the place of the first in line
+	here    int     // how many in line are not nil
+	late    late
+	strange int // of them, those whose function this member cannot run
 }
 
 func (q *queue) len() int { return q.here + len(q.late) }
@@ -22,6 +23,9 @@ func (q *queue) first() *open {
 }
 
 func (q *queue) push(o *open) {
+	if o.lease.strange {
+		q.strange++
+	}
 	if o.lease.late = q.here > 0 && o.before(q.line[len(q.line)-1]); o.lease.late {
 		heap.Push(&q.late, o)
 		return
@@ -48,6 +52,9 @@ func (q *queue) squeeze() {
 }
 
 func (q *queue) remove(o *open) {
+	if o.lease.strange {
+		q.strange--
+	}
 	if o.lease.late {
 		heap.Remove(&q.late, o.lease.place)
 		return

@@ -90,9 +90,9 @@ func (s *Store) failUnwritten() {
 }
 
 // firstReady is the first task that waits and whose data are here, of those that are looked at; nil: there is none.
-func (q *queue) firstReady(ready func([]string) bool) (best *open) {
+func (q *queue) firstReady(ready func([]string) bool, can code) (best *open) {
 	q.each(func(o *open) {
-		if (best == nil || o.before(best)) && (len(o.task.Reads) == 0 || ready(o.task.Reads)) {
+		if (best == nil || o.before(best)) && can.has(o.task.Func) && (len(o.task.Reads) == 0 || ready(o.task.Reads)) {
 			best = o
 		}
 	})
@@ -115,7 +115,7 @@ func (q *queue) each(f func(*open)) {
 
 // readyHere is the first task of the own account whose data are here.
 func (m *Member) readyHere() *open {
-	return m.accounts.own.waiting.firstReady(m.opts.Ready)
+	return m.accounts.own.waiting.firstReady(m.opts.Ready, m.code)
 }
 
 // reads reports whether tasks of the own account read data.
@@ -142,7 +142,11 @@ func (m *Member) Waiting(list [][]string) [][]string {
 		add(&m.waiting[i].Lease.Task)
 	}
 	if m.reads() {
-		m.accounts.own.waiting.each(func(o *open) { add(&o.task) })
+		m.accounts.own.waiting.each(func(o *open) {
+			if m.code.has(o.task.Func) {
+				add(&o.task)
+			}
+		})
 	}
 	return list
 }
@@ -168,6 +172,7 @@ func (m *Member) cheapest(to Peer, share local.Share) (own []*open, others []Par
 		return nil, nil
 	}
 	classes, order := map[string]*candidates{}, []*candidates(nil)
+	can := m.codeOf(to)
 	of := func(t *Task) *candidates {
 		key := strings.Join(t.Reads, fullMark)
 		c := classes[key]
@@ -181,13 +186,13 @@ func (m *Member) cheapest(to Peer, share local.Share) (own []*open, others []Par
 		return c
 	}
 	m.accounts.own.waiting.each(func(o *open) {
-		if o.box == nil && !o.lease.unsure {
+		if o.box == nil && !o.lease.unsure && can.has(o.task.Func) {
 			c := of(&o.task)
 			c.own = append(c.own, o)
 		}
 	})
 	for i := range m.waiting {
-		if l := &m.waiting[i]; l.Lease.Task.Object == nil {
+		if l := &m.waiting[i]; l.Lease.Task.Object == nil && can.has(l.Lease.Task.Func) {
 			c := of(&l.Lease.Task)
 			c.others = append(c.others, *l)
 		}

@@ -58,6 +58,7 @@ type Store struct {
 	logs    bool            // what changes the account goes to log
 	log     []byte          // entries, each behind its length
 	scratch []byte          // of note
+	code    code            // of this member
 	ended   bool            // log has the end of a phase
 	owned   bool            // the last entry of an owner says that it has the account
 	careful bool            // an owner has died in this phase: a task may have killed it
@@ -70,22 +71,23 @@ type Store struct {
 
 // leased is who has an open task.
 type leased struct {
-	key    float64
-	put    uint64 // in the order of the puts
-	holder string // empty: it waits
-	runs   bool   // the holder has begun it
-	began  bool   // the log says that the owner's process runs it
-	before uint64 // what its last record that counted builds on
-	failed int    // runs that returned an error
-	losses int    // holders that died while they ran it
-	unsure bool   // a holder died that was just given it, among others: it is given alone
-	alone  bool   // it was, and the holder has told nothing since
-	demand uint64 // of the holder, which the parcel with the task answers; 0: the holder has told that it has it
-	place  int    // in a part of the queue, or among what its holder holds; -1: in neither
-	late   bool   // its place is in the heap of the queue
-	at     string // of an object: the holder where it is; empty: nowhere
-	handed bool   // of an object: somebody has had a lease of it as it is now
-	moves  string // of an object: the holder where it is to be once its record counts; empty: where it ran
+	key     float64
+	put     uint64 // in the order of the puts
+	holder  string // empty: it waits
+	runs    bool   // the holder has begun it
+	began   bool   // the log says that the owner's process runs it
+	before  uint64 // what its last record that counted builds on
+	failed  int    // runs that returned an error
+	losses  int    // holders that died while they ran it
+	unsure  bool   // a holder died that was just given it, among others: it is given alone
+	alone   bool   // it was, and the holder has told nothing since
+	demand  uint64 // of the holder, which the parcel with the task answers; 0: the holder has told that it has it
+	place   int    // in a part of the queue, or among what its holder holds; -1: in neither
+	strange bool   // this member cannot run its function
+	late    bool   // its place is in the heap of the queue
+	at      string // of an object: the holder where it is; empty: nowhere
+	handed  bool   // of an object: somebody has had a lease of it as it is now
+	moves   string // of an object: the holder where it is to be once its record counts; empty: where it ran
 }
 
 // NewStore returns an empty store.
@@ -131,7 +133,7 @@ func (s *Store) admit(keys []float64) {
 	for i, o := range s.account.added {
 		if o != nil {
 			s.puts++
-			o.lease = leased{key: keyOf(keys, i), put: s.puts, place: -1}
+			o.lease = leased{key: keyOf(keys, i), put: s.puts, place: -1, strange: !s.code.has(o.task.Func)}
 		}
 	}
 	for _, o := range s.account.ready {
@@ -155,25 +157,31 @@ func (s *Store) endDoomed() {
 func (s *Store) Waiting() int { return s.waiting.len() }
 
 // unsure reports whether the task that Hand gives next is to be given alone.
-func (s *Store) unsure() bool { return s.waiting.len() > 0 && s.waiting.first().lease.unsure }
+func (s *Store) unsure(can code) bool {
+	o := s.waiting.nextOf(can)
+	return o != nil && o.lease.unsure
+}
 
 // Next returns the key of the task that Hand gives next; false if none waits.
-func (s *Store) Next() (key float64, ok bool) {
-	if s.waiting.len() == 0 {
+func (s *Store) Next() (key float64, ok bool) { return s.nextKey(nil) }
+
+func (s *Store) nextKey(can code) (key float64, ok bool) {
+	o := s.waiting.nextOf(can)
+	if o == nil {
 		return 0, false
 	}
-	return s.waiting.first().lease.key, true
+	return o.lease.key, true
 }
 
 // Hand leases the task that waits with the smallest key to a holder, in answer to its demand of a number;
 // 0: no parcel can be lost on the way. It returns false if none waits.
 func (s *Store) Hand(holder string, demand uint64) (l Lease, ok bool) {
-	return s.handTo(holder, demand, nil, nil)
+	return s.handTo(holder, demand, nil, nil, nil)
 }
 
 // handTo is Hand for a holder that has objects. Objects for which stays is true are not given to another holder.
-func (s *Store) handTo(holder string, demand uint64, has []string, stays func(id string) bool) (l Lease, ok bool) {
-	o := s.firstFor(holder, has, stays)
+func (s *Store) handTo(holder string, demand uint64, has []string, stays func(id string) bool, can code) (l Lease, ok bool) {
+	o := s.firstFor(holder, has, stays, can)
 	if o == nil {
 		return Lease{}, false
 	}

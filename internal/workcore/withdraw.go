@@ -147,7 +147,7 @@ func (m *Member) nextHere() (key float64, ok bool) {
 		return 0, false
 	}
 	if !m.leave.gives {
-		key, _, ok = m.accounts.next()
+		key, _, ok = m.accounts.next(m.code)
 		return key, ok
 	}
 	m.accounts.each(func(_ string, s *Store) {
@@ -164,7 +164,7 @@ func (m *Member) handHere() (l Lease) {
 		return m.accounts.own.handOut(m.readyHere(), m.holder, 0)
 	}
 	if !m.leave.gives {
-		l, _ = m.accounts.hand(m.holder, 0, nil, nil)
+		l, _ = m.accounts.hand(m.holder, 0, nil, nil, m.code)
 		return l
 	}
 	key, _ := m.nextHere()
@@ -201,7 +201,7 @@ func (m *Member) refuge(s *Store, o *open) (Peer, bool) {
 	}
 	for i := range m.peers {
 		p := &m.peers[i]
-		if p.away || p.number == 0 {
+		if p.away || p.number == 0 || !m.codeOf(p.Peer).has(o.task.Func) {
 			continue
 		}
 		here := s.pullOf(o, p.String())

@@ -58,6 +58,7 @@ type node struct {
 	out     workcore.Output
 	speed   speed
 	slots   []slot
+	runs    []int            // as in its group
 	puts    []*workcore.Task // that the program is yet to put
 	wake    clocksync.Instant
 	last    []clocksync.Instant // by node: when the last frame to it arrives
@@ -145,7 +146,7 @@ func (w *world) build() error {
 			if err != nil {
 				return err
 			}
-			n := &node{world: w, place: len(w.nodes), wake: clocksync.MaxInstant, dataWake: clocksync.MaxInstant, ended: -1}
+			n := &node{world: w, place: len(w.nodes), runs: g.Runs, wake: clocksync.MaxInstant, dataWake: clocksync.MaxInstant, ended: -1}
 			n.peer = workcore.Peer{Name: fmt.Sprintf("n%04d", n.place+1), Life: 1}
 			n.speed = newSpeed(base, g.Changes, clocksync.Instant(0).Add(time.Duration(k)*g.Changes.Shift))
 			n.slots = make([]slot, cmp.Or(g.Slots, s.Work.Slots, 1))
@@ -158,7 +159,7 @@ func (w *world) build() error {
 				missing = func(at workcore.Peer, reads []string) int { return n.data.Missing(datacore.Peer(at), reads) }
 			}
 			n.machine = workcore.NewMember(workcore.Options{
-				Ready: ready, Missing: missing, Self: n.peer, Slots: len(n.slots), Strategy: strategy, Topology: local.Topology(s.Work.Topology),
+				Funcs: s.functionsOf(g), Ready: ready, Missing: missing, Self: n.peer, Slots: len(n.slots), Strategy: strategy, Topology: local.Topology(s.Work.Topology),
 				Limits: workcore.Limits{Retry: s.Work.Retry, Losses: s.Work.Losses, Open: s.Work.Open},
 			})
 			w.places[n.peer.Name] = n.place
@@ -205,6 +206,23 @@ func spanOf(body []byte) (low, high int) {
 	return int(binary.BigEndian.Uint64(body)), int(binary.BigEndian.Uint64(body[8:])) //nolint:gosec // As span wrote them.
 }
 
+// functionName is the function of the tasks of an entry.
+func functionName(kind string, entry int) string { return fmt.Sprintf("%s/%d", kind, entry) }
+
+// functionsOf are those that the nodes of a group can run; nil if all nodes can run all.
+func (s *Scenario) functionsOf(g *Group) []string {
+	if !slices.ContainsFunc(s.Nodes, func(g Group) bool { return len(g.Runs) > 0 }) {
+		return nil
+	}
+	list := []string{}
+	for i := range s.Tasks {
+		if len(g.Runs) == 0 || slices.Contains(g.Runs, i+1) {
+			list = append(list, functionName(s.Tasks[i].Kind, i))
+		}
+	}
+	return list
+}
+
 // draw draws the tasks of one entry of the scenario.
 func (w *world) draw(entry int) {
 	t := &w.set.Tasks[entry]
@@ -215,6 +233,7 @@ func (w *world) draw(entry int) {
 	}
 	w.yields = append(w.yields, t.Yield)
 	lists := make([][]*workcore.Task, len(w.nodes))
+	names := map[class][]string{} // Tasks of a class share them: strings at one address are compared at once.
 	area := 1.0
 	for i := range t.Count {
 		low, reads := len(w.weights), w.set.classOf(t, i)
@@ -226,9 +245,12 @@ func (w *world) draw(entry int) {
 			w.weights, w.classes = append(w.weights, x), append(w.classes, reads)
 			w.before = append(w.before, w.before[low+k]+x)
 		}
+		if names[reads] == nil {
+			names[reads] = reads.names()
+		}
 		by := t.putter(i, len(w.nodes))
 		lists[by] = append(lists[by], &workcore.Task{
-			ID: fmt.Sprintf("%d/%d", entry+1, i+1), Func: fmt.Sprintf("%s/%d", t.Kind, entry), Body: span(low, low+items, t.Bytes), Weight: w.work(low, low+items), Reads: reads.names(),
+			ID: fmt.Sprintf("%d/%d", entry+1, i+1), Func: functionName(t.Kind, entry), Body: span(low, low+items, t.Bytes), Weight: w.work(low, low+items), Reads: names[reads],
 		})
 	}
 	w.result.Tasks += t.Count
@@ -444,6 +466,9 @@ func (n *node) start(r *workcore.Run) {
 	kind, entry, _ := strings.Cut(r.Task.Func, "/")
 	var number int
 	_, _ = fmt.Sscan(entry, &number) // As draw wrote it.
+	if list := n.runs; len(list) > 0 && !slices.Contains(list, number+1) {
+		n.world.fault("%s got task %s, and cannot run its function", n.peer.Name, r.Task.ID)
+	}
 	*s = slot{runs: true, bag: kind == Bag, remote: r.Account != n.peer, event: s.event + 1, low: low, at: low, high: high, since: n.world.Now(), yield: n.world.yields[number], reads: r.Task.Reads}
 	n.awaitEnd(r.Slot)
 	if s.bag {
@@ -577,7 +602,7 @@ func (w *world) entryOf(item int) (task string, bytes int) {
 			n *= t.Items
 		}
 		if item < n {
-			return fmt.Sprintf("%s/%d", t.Kind, i), t.Bytes
+			return functionName(t.Kind, i), t.Bytes
 		}
 		item -= n
 	}

@@ -39,6 +39,7 @@ type Group struct {
 	Fastest float64 `yaml:"fastest"` // of the last node: speeds rise evenly from Speed; 0: all have Speed
 	Slots   int     `yaml:"slots"`   // 0: as work.slots says, or 1
 	Changes Changes `yaml:"changes"` // of the speed
+	Runs    []int   `yaml:"runs"`    // entries of tasks whose function the nodes can run, from 1; empty: all
 }
 
 // Changes multiply the speed of each node of a group.
@@ -285,7 +286,7 @@ func (s *Scenario) check(doc *yamlconf.Doc) {
 		if len(s.Nodes) > 1 || doc.Pos("nodes[0]").Line > 0 {
 			at = fmt.Sprintf("nodes[%d]", i)
 		}
-		s.Nodes[i].check(c, at)
+		s.Nodes[i].check(c, at, len(s.Tasks))
 		total += s.Nodes[i].Count
 	}
 	c.need(total <= maxNodes, "nodes", "there are %d nodes, and at most %d are allowed", total, maxNodes)
@@ -364,13 +365,16 @@ func (s *Scenario) Resize(nodes int) error {
 	return nil
 }
 
-func (g *Group) check(c checker, at string) {
+func (g *Group) check(c checker, at string, tasks int) {
 	c.count(g.Count, 1, maxNodes, at+".count")
 	c.number(g.Speed, 1e-3, maxNumber, at+".speed")
 	if g.Fastest != 0 {
 		c.need(g.Fastest >= g.Speed && g.Fastest <= maxNumber, at+".fastest", "%v is out of range: write %v, which is speed, to %v", g.Fastest, g.Speed, maxNumber)
 	}
 	c.count(g.Slots, 0, maxNodes, at+".slots")
+	for i, entry := range g.Runs {
+		c.count(entry, 1, tasks, fmt.Sprintf("%s.runs[%d]", at, i))
+	}
 	ch, at := &g.Changes, at+".changes"
 	c.within(ch.Every, 0, maxTime, at+".every")
 	c.within(ch.Shift, 0, maxTime, at+".shift")
