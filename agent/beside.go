@@ -52,11 +52,11 @@ func (b *beside) next(done *control.Signal, err error) *control.Signal {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if done != nil {
-		p.applied(done)
+		p.finishApplied(done)
 		b.ran, b.err = true, errors.Join(b.err, err)
-		r.attend()
+		r.attendSignals()
 	}
-	return p.input(&agentcore.Input{Kind: agentcore.InNext, Entry: r.entry, Delivery: control.AtOnce}).Signal
+	return p.stepInput(&agentcore.Input{Kind: agentcore.InNext, Entry: r.entry, Delivery: control.AtOnce}).Signal
 }
 
 // handle runs one handler. A panic is kept for the goroutine of Region, which
@@ -69,12 +69,12 @@ func (b *beside) handle(s *control.Signal) (ok bool, err error) {
 			r.end(b.panicked)
 		}
 	}()
-	err = r.p.handle(r.ctx, s, r.activate[s.Name])
+	err = r.p.runHandler(r.ctx, s, r.activate[s.Name])
 	return true, err
 }
 
-// news tells what happened since the last call. The lock is held.
-func (b *beside) news() (ran bool, err error) {
+// takeNews tells what happened since the last call. The lock is held.
+func (b *beside) takeNews() (ran bool, err error) {
 	if b == nil {
 		return false, nil
 	}
@@ -83,16 +83,16 @@ func (b *beside) news() (ran bool, err error) {
 	return ran, err
 }
 
-// stop ends the goroutine after the handler it is in. No signal arrives any more.
-func (b *beside) stop() {
+// stopHandlers ends the goroutine after the handler it is in. No signal arrives any more.
+func (b *beside) stopHandlers() {
 	if b != nil {
 		close(b.wake)
 		<-b.done
 	}
 }
 
-// result is the error no check has returned. It passes a panic on.
-func (b *beside) result() error {
+// takeResult is the error no check has returned. It passes a panic on.
+func (b *beside) takeResult() error {
 	if b == nil {
 		return nil
 	}

@@ -98,7 +98,7 @@ func (r *Run) CPUs() []int { return slices.Clone(r.p.cpus) }
 // other fields stay as they are, and all stay when the block has ended, until a later
 // block sets them. A field that nobody has set yet has its default, or is unknown.
 func (r *Run) Set(state any) error {
-	return r.p.set(r, func(declared scgs.Schema, row []scgs.Value) error {
+	return r.p.setBlocks(r, func(declared scgs.Schema, row []scgs.Value) error {
 		return gostate.Fill(declared, row, state)
 	})
 }
@@ -106,7 +106,7 @@ func (r *Run) Set(state any) error {
 // SetJSON is Set with a JSON object for the state, whose keys are the names of the
 // fields; durations are texts such as "1.5s".
 func (r *Run) SetJSON(object []byte) error {
-	return r.p.set(r, func(declared scgs.Schema, row []scgs.Value) error { return gostate.FillJSON(declared, row, object) })
+	return r.p.setBlocks(r, func(declared scgs.Schema, row []scgs.Value) error { return gostate.FillJSON(declared, row, object) })
 }
 
 // Region runs work inside a region of the processor, for predicates that signal
@@ -122,16 +122,16 @@ type outcome struct {
 	body  []byte
 }
 
-// carry runs the code of a block and says how that ended. left is the region's
+// runBlock runs the code of a block and says how that ended. left is the region's
 // cancellation, if there was one.
-func carry(ctx context.Context, r *Run, code *BlockCode) outcome {
+func runBlock(ctx context.Context, r *Run, code *BlockCode) outcome {
 	var result []byte
 	var failed error
 	err := r.p.m.Region(ctx, r.block, func(ctx context.Context, _ *Region) error {
-		if err := r.p.phase(wire.PhaseRunning, r); err != nil {
+		if err := r.p.enterPhase(wire.PhaseRunning, r); err != nil {
 			return err
 		}
-		input, err := r.p.fetch(ctx, r)
+		input, err := r.p.fetchInput(ctx, r)
 		if err == nil {
 			result, err = guarded(ctx, r, code, input)
 		}

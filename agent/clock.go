@@ -81,9 +81,9 @@ func (c *autoClock) close() {
 	}
 }
 
-// compare makes the stamps of this member comparable with the stamps of a synchronizer with
+// compareStamps makes the stamps of this member comparable with the stamps of a synchronizer with
 // another clock. It reports whether it has begun to.
-func (m *Member) compare(w *wire.Welcome) (begun bool) {
+func (m *Member) compareStamps(w *wire.Welcome) (begun bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	auto := m.cfg.auto
@@ -100,10 +100,10 @@ func (m *Member) compare(w *wire.Welcome) (begun bool) {
 	return true
 }
 
-// moved reports whether a synchronizer refuses this member only for a clock that
+// isClockMoved reports whether a synchronizer refuses this member only for a clock that
 // is still measured against another synchronizer's, which the next poll ends. The
 // lock is held.
-func (m *Member) moved(w *wire.Welcome) bool {
+func (m *Member) isClockMoved(w *wire.Welcome) bool {
 	return m.cfg.auto != nil && w.Refused && w.Timeline != "" && m.quality.Timeline != "" && w.Timeline != m.quality.Timeline
 }
 
@@ -122,7 +122,7 @@ func (m *Member) awaitBound(ctx context.Context) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.stamp() // So that the synchronizer learns of it.
+	m.stampClock() // So that the synchronizer learns of it.
 	return nil
 }
 
@@ -141,9 +141,9 @@ func (c *multiplexer) pinging(member string) (source.Ping, error) {
 	}, err
 }
 
-// stamp reads the clock, and lets the machine know first what the stamp rests on.
+// stampClock reads the clock, and lets the machine know first what the stamp rests on.
 // The lock is held.
-func (m *Member) stamp() (at clocksync.Stamp) {
+func (m *Member) stampClock() (at clocksync.Stamp) {
 	m.readStamp(&at)
 	return at
 }
@@ -151,12 +151,12 @@ func (m *Member) stamp() (at clocksync.Stamp) {
 // readStamp is stamp for who sets states: to hand a stamp on from call to call costs more than
 // to read the clock, and so does to ask the system's clock for one.
 func (m *Member) readStamp(at *clocksync.Stamp) {
-	m.pace.news() // Before the clock is read: see multiplexer.
-	m.read(at)
+	m.pace.noteNews() // Before the clock is read: see multiplexer.
+	m.readEventStamp(at)
 }
 
-// read is readStamp for events other than states of this member.
-func (m *Member) read(at *clocksync.Stamp) {
+// readEventStamp is readStamp for events other than states of this member.
+func (m *Member) readEventStamp(at *clocksync.Stamp) {
 	if auto := m.cfg.auto; auto != nil && auto.measured.Load() == nil { // It always rests on the same.
 		at.Domain, at.Mono, at.Within = auto.domain, source.Reading(), clocksync.Unbounded
 		return
@@ -183,7 +183,7 @@ func (m *Member) noteClock(q clocksync.Quality) {
 	}
 	before := m.quality
 	m.quality = q
-	news := m.input(&agentcore.Input{Kind: agentcore.InClock, Quality: &m.quality}).Clock
+	news := m.stepInput(&agentcore.Input{Kind: agentcore.InClock, Quality: &m.quality}).Clock
 	if news == agentcore.ClockSame {
 		return
 	}

@@ -97,8 +97,8 @@ type Config struct {
 
 const defaultJoinTimeout = 5 * time.Second
 
-// complete fills in the defaults and checks the rest.
-func (c *Config) complete() error {
+// fillDefaults fills in the defaults and checks the rest.
+func (c *Config) fillDefaults() error {
 	c.Tenant = cmp.Or(c.Tenant, "default")
 	if c.Host == "" {
 		c.Host, _ = os.Hostname()
@@ -160,9 +160,9 @@ func (c *Config) validate() error {
 	return errors.Join(faults...)
 }
 
-// hello is the member's introduction. It does not contain the type of the member's state: only
+// makeHello is the member's introduction. It does not contain the type of the member's state: only
 // threads show whether that is the type of the group, or of a process beside its threads.
-func (c *Config) hello() wire.Hello {
+func (c *Config) makeHello() wire.Hello {
 	return wire.Hello{
 		Member: c.Name, Incarnation: uint64(max(source.WallNano(), 1)), Host: c.Host,
 		Domain: c.Clock.Domain(), Quality: c.Clock.Quality(), Process: uint64(os.Getpid()), Asks: c.Regions != nil, //nolint:gosec // It is above 0.
@@ -185,8 +185,8 @@ var (
 	errNilOption  = errors.New("an option is nil: leave it out")
 )
 
-// take applies the options, and finds nil arguments of Join.
-func (j *joining) take(ctx context.Context, opts []Option) (err error) {
+// applyOptions applies the options, and finds nil arguments of Join.
+func (j *joining) applyOptions(ctx context.Context, opts []Option) (err error) {
 	if ctx == nil {
 		err = fmt.Errorf("agent: join: %w", errNilContext)
 	}

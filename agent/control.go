@@ -72,7 +72,7 @@ func OnControlLoss(l ControlLoss) RegionOption {
 // been observed yet.
 func (m *Member) Controlled() bool {
 	x := &m.multiplexer.contact
-	x.plain.Do(func() { x.enter(&x.any) })
+	x.plain.Do(func() { x.enterRule(&x.any) })
 	return x.held(&x.any) == nil
 }
 
@@ -117,8 +117,8 @@ func (x *contact) init(c *multiplexer) {
 	x.heard.Store(int64(clocksync.MinInstant))
 }
 
-// end ends the goroutines.
-func (x *contact) end() {
+// endContact ends the goroutines.
+func (x *contact) endContact() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.over = true; x.cancel != nil {
@@ -126,20 +126,20 @@ func (x *contact) end() {
 	}
 }
 
-// led takes note that who leads has sent what has just come.
-func (x *contact) led() {
+// noteLeader takes note that who leads has sent what has just come.
+func (x *contact) noteLeader() {
 	x.heard.Store(x.c.heard.Load())
 	if x.lost.Load() {
-		notify(x.wake)
+		notifyChannel(x.wake)
 	}
 }
 
-// accepted notes the synchronizer that has admitted a member.
-func (x *contact) accepted(w *wire.Welcome) {
+// noteAccepted notes the synchronizer that has admitted a member.
+func (x *contact) noteAccepted(w *wire.Welcome) {
 	x.mu.Lock()
 	x.core.Accepted(x.c.now(), w.Synchronizer, w.Term)
 	x.mu.Unlock()
-	notify(x.wake)
+	notifyChannel(x.wake)
 }
 
 func (x *contact) onBeat(msg bus.Message) {
@@ -154,12 +154,12 @@ func (x *contact) onBeat(msg bus.Message) {
 	}
 	x.mu.Unlock()
 	if x.lost.Load() {
-		notify(x.wake)
+		notifyChannel(x.wake)
 	}
 }
 
-// enter begins a rule.
-func (x *contact) enter(l *loss) {
+// enterRule begins a rule.
+func (x *contact) enterRule(l *loss) {
 	x.mu.Lock()
 	defer x.tell()
 	if x.ctx == nil && !x.over {
@@ -173,7 +173,7 @@ func (x *contact) enter(l *loss) {
 		l.free = make(chan struct{})
 	}
 	x.lost.Store(x.core.Awaits())
-	notify(x.wake)
+	notifyChannel(x.wake)
 }
 
 // tell gives up the lock, and logs first what has come about with control.
@@ -215,8 +215,8 @@ func few(names []string) []string {
 	return names
 }
 
-// exit ends a rule.
-func (x *contact) exit(l *loss) {
+// exitRule ends a rule.
+func (x *contact) exitRule(l *loss) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.core.Exit(l.number)
@@ -278,7 +278,7 @@ func (x *contact) turn() time.Duration {
 	}
 	x.tell()
 	for _, r := range look {
-		r.attend()
+		r.attendSignals()
 	}
 	for _, l := range lapsed {
 		l.region.lapse(l.CancelAfter)
@@ -318,7 +318,7 @@ func (x *contact) roundTrip() {
 	x.core.Hear(now, clocksync.Instant(x.heard.Load()))
 	x.core.RoundTrip(now, err == nil)
 	x.mu.Unlock()
-	notify(x.wake)
+	notifyChannel(x.wake)
 }
 
 // back has the members tell which of their regions were cancelled for want of control.
@@ -328,7 +328,7 @@ func (c *multiplexer) back() {
 	c.mu.Unlock()
 	for _, m := range members {
 		m.mu.Lock()
-		m.input(&agentcore.Input{Kind: agentcore.InBack})
+		m.stepInput(&agentcore.Input{Kind: agentcore.InBack})
 		m.mu.Unlock()
 	}
 }
@@ -341,11 +341,11 @@ func (p *participant) process() *Member {
 	return p.owner
 }
 
-// admit begins the rule of a region that is about to be entered, and waits while it is held.
-func (r *Region) admit(ctx context.Context) error {
+// awaitAdmission begins the rule of a region that is about to be entered, and waits while it is held.
+func (r *Region) awaitAdmission(ctx context.Context) error {
 	m := r.p.process()
-	m.multiplexer.contact.enter(r.loss)
-	free := r.holds()
+	m.multiplexer.contact.enterRule(r.loss)
+	free := r.heldUntil()
 	if free == nil {
 		return nil
 	}
@@ -359,8 +359,8 @@ func (r *Region) admit(ctx context.Context) error {
 	}
 }
 
-// holds is closed when the region is no longer held; nil if it is not held.
-func (r *Region) holds() <-chan struct{} {
+// heldUntil is closed when the region is no longer held; nil if it is not held.
+func (r *Region) heldUntil() <-chan struct{} {
 	if r.loss == nil || !r.loss.Hold {
 		return nil
 	}
@@ -377,12 +377,12 @@ func (r *Region) holds() <-chan struct{} {
 func (r *Region) lapse(after time.Duration) {
 	p := r.p
 	p.mu.Lock()
-	fresh := p.input(&agentcore.Input{Kind: agentcore.InLapse, Entry: r.entry, After: after}).Fresh
-	if look := p.deliver(fresh, nil); len(look) > 0 {
+	fresh := p.stepInput(&agentcore.Input{Kind: agentcore.InLapse, Entry: r.entry, After: after}).Fresh
+	if look := p.deliverSignals(fresh, nil); len(look) > 0 {
 		m := p.process()
 		m.lapsed.Add(1)
 		m.log.Warn("a region is cancelled, as nobody controls its member", "member", m.cfg.Name, "region", r.name, "after", after)
-		r.attend()
+		r.attendSignals()
 	}
 	p.mu.Unlock()
 	p.above.runDue()

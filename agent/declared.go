@@ -42,9 +42,9 @@ func checkRegions(regions []RegionHandlers) (faults []error) {
 	return faults
 }
 
-// undeclared returns an error that names the signals of a configuration whose region or handler the
+// undeclaredSignals returns an error that names the signals of a configuration whose region or handler the
 // program does not declare; nil if there is none.
-func undeclared(regions []RegionHandlers, aims []wire.Aim) error {
+func undeclaredSignals(regions []RegionHandlers, aims []wire.Aim) error {
 	var faults []string
 	for _, a := range aims {
 		i := slices.IndexFunc(regions, func(r RegionHandlers) bool { return r.Region == a.Region })
@@ -72,15 +72,15 @@ func regionList(regions []RegionHandlers) string {
 	return nearest.List(names, maxUndeclared)
 }
 
-// declares checks a region that is about to be entered.
-func (m *Member) declares(r *Region) error {
+// checkRegion checks a region that is about to be entered.
+func (m *Member) checkRegion(r *Region) error {
 	regions := m.cfg.Regions
 	if regions == nil {
 		return nil
 	}
 	if r.name == config.WorkName {
 		m.mu.Lock()
-		works := m.works()
+		works := m.hasWork()
 		m.mu.Unlock()
 		if works {
 			return nil

@@ -91,7 +91,7 @@ func (l *level) setProcess(state any) error {
 	if len(l.plan.Process) == 0 {
 		return fmt.Errorf("agent: the state of this process is the summary of its threads: set theirs, or declare one beside them under process: in section %q", l.plan.Name)
 	}
-	l.await()
+	l.awaitRoom()
 	if m.closed {
 		return ErrClosed
 	}
@@ -106,9 +106,9 @@ func (l *level) setProcess(state any) error {
 	return l.state.Took(e, l.setRow(row))
 }
 
-// await waits until there is room for a state of the process. The lock is held, but
+// awaitRoom waits until there is room for a state of the process. The lock is held, but
 // not meanwhile.
-func (l *level) await() {
+func (l *level) awaitRoom() {
 	for len(l.process) == maxProcessStates && !l.m.closed {
 		l.room.Wait()
 	}
@@ -119,9 +119,9 @@ func (l *level) setRow(row []scgs.Value) error {
 	if err := l.plan.Process.Accepts(row); err != nil {
 		return fmt.Errorf("agent: %w", err)
 	}
-	l.summarize()
+	l.summarizeThreads()
 	l.process = append(l.process, processState{l.stamp(), slices.Clone(row)})
-	l.turns.due(clocksync.MinInstant)
+	l.turns.bringForward(clocksync.MinInstant)
 	return nil
 }
 
@@ -135,21 +135,21 @@ func (l *level) fromParent(fresh []control.Outcome) {
 			l.parent = slices.Delete(l.parent, 0, 1)
 		}
 		l.parent = append(l.parent, o.Signal)
-		l.turns.due(clocksync.MinInstant)
+		l.turns.bringForward(clocksync.MinInstant)
 	}
 }
 
-// summarize makes the process's state in the group the summary of its threads.
+// summarizeThreads makes the process's state in the group the summary of its threads.
 // The lock is held.
-func (l *level) summarize() {
+func (l *level) summarizeThreads() {
 	if l.summary || l.told != nil || !l.plan.Summary() {
 		return
 	}
 	l.summary = true
-	if err := l.m.input(&agentcore.Input{Kind: agentcore.InEnd, At: l.m.stamp()}).Err; err != nil && !errors.Is(err, agentcore.ErrNoState) {
+	if err := l.m.stepInput(&agentcore.Input{Kind: agentcore.InEnd, At: l.m.stampClock()}).Err; err != nil && !errors.Is(err, agentcore.ErrNoState) {
 		l.m.log.Warn("the state before the threads cannot be ended", "member", l.m.cfg.Name, "error", err)
 	}
-	l.m.input(&agentcore.Input{Kind: agentcore.InSummary})
+	l.m.stepInput(&agentcore.Input{Kind: agentcore.InSummary})
 }
 
 // signalStats sums up the threads' signals. The lock is held.
@@ -161,41 +161,41 @@ func (l *level) signalStats() SignalStats {
 	return sum
 }
 
-// shut closes the threads and waits until nobody is in a turn; there is none after
+// shutThreads closes the threads and waits until nobody is in a turn; there is none after
 // that. The lock is held, but not meanwhile.
-func (l *level) shut() {
-	l.turns.close()
+func (l *level) shutThreads() {
+	l.turns.closeTurns()
 	for _, t := range l.threads {
-		t.shut()
+		t.cancelRegions()
 	}
 	l.room.Broadcast()
-	l.turns.calm()
+	l.turns.awaitCalm()
 }
 
 // runDue takes the due turns, if they are the caller's to take. The caller has just given up
 // the lock after a call that may have brought a turn forward. A nil *level has none.
 func (l *level) runDue() {
-	if l == nil || !l.turns.worth(l.m.now) {
+	if l == nil || !l.turns.isWorthAsking(l.m.now) {
 		return
 	}
 	l.m.mu.Lock()
 	l.take(true)
 }
 
-// unlock gives up the lock, but first takes the turns that runDue would.
-func (l *level) unlock() {
-	if l.turns.worth(l.m.now) {
+// unlockTakingTurns gives up the lock, but first takes the turns that runDue would.
+func (l *level) unlockTakingTurns() {
+	if l.turns.isWorthAsking(l.m.now) {
 		l.take(true)
 	} else {
 		l.m.mu.Unlock()
 	}
 }
 
-// run takes the turns that time makes due, and those that are handed over, until it is
+// runTurns takes the turns that time makes due, and those that are handed over, until it is
 // stopped.
-func (l *level) run() {
+func (l *level) runTurns() {
 	defer l.turns.timer.Stop()
-	for l.turns.wait(l.stop) {
+	for l.turns.awaitTurn(l.stop) {
 		l.take(false)
 	}
 }
@@ -205,7 +205,7 @@ func (l *level) run() {
 // need it.
 func (l *level) take(caller bool) {
 	now := l.m.now()
-	if !l.turns.begin(now, caller) {
+	if !l.turns.beginTurn(now, caller) {
 		l.m.mu.Unlock()
 		return
 	}
@@ -214,27 +214,27 @@ func (l *level) take(caller bool) {
 	for n := 0; l.turns.until <= now && n < callersTurns; n++ {
 		now = l.turn(now)
 	}
-	l.turns.end(now)
+	l.turns.endTurn(now)
 	var few [8]*Region
 	roused := append(few[:0], l.roused...)
 	l.roused, done = l.roused[:0], true
 	l.m.mu.Unlock()
 	for _, r := range roused {
-		r.attend()
+		r.attendSignals()
 	}
 }
 
-// finish takes the last turns: those that let the machine see all there is. The lock is
+// takeLastTurns takes the last turns: those that let the machine see all there is. The lock is
 // held, but not within a turn.
-func (l *level) finish() {
-	l.turns.seize()
+func (l *level) takeLastTurns() {
+	l.turns.seizeTurn()
 	done := false
 	defer l.whole(&done)
 	now := l.turn(l.m.now())
 	for l.gap {
 		now = l.turn(now)
 	}
-	l.turns.end(now)
+	l.turns.endTurn(now)
 	done = true
 	l.rouse()
 }
@@ -255,7 +255,7 @@ func (l *level) turn(now clocksync.Instant) (over clocksync.Instant) {
 // rouse has regions look that have signals.
 func (l *level) rouse() {
 	for _, r := range l.roused {
-		r.attend()
+		r.attendSignals()
 	}
 	l.roused = l.roused[:0]
 }
@@ -310,7 +310,7 @@ func (l *level) collect(now clocksync.Instant) clocksync.Stamp {
 	l.taken = l.taken[:0]
 	for _, t := range l.threads {
 		if t.due.Wake <= now {
-			t.step(now, &agentcore.Input{Kind: agentcore.InTick, At: at}, &t.out)
+			t.stepMachine(now, &agentcore.Input{Kind: agentcore.InTick, At: at}, &t.out)
 			l.taken = append(l.taken, t)
 		}
 	}
@@ -329,7 +329,7 @@ func (l *level) newest() clocksync.Instant {
 		above = l.process[n-1].at.Mono
 	}
 	for _, t := range l.threads {
-		above = max(above, t.newest())
+		above = max(above, t.newestReading())
 	}
 	return above
 }
@@ -392,12 +392,12 @@ func (l *level) carryOut() {
 	for i := range l.out.Resends {
 		l.gap = true
 		if t := l.thread(l.out.Resends[i].To); t != nil {
-			t.step(now, &agentcore.Input{Kind: agentcore.InResend, Resend: &l.out.Resends[i].Msg}, &t.answer)
+			t.stepMachine(now, &agentcore.Input{Kind: agentcore.InResend, Resend: &l.out.Resends[i].Msg}, &t.answer)
 		}
 	}
 	for i := range l.out.Probes {
 		if t := l.thread(l.out.Probes[i].To); t != nil {
-			t.step(now, &agentcore.Input{Kind: agentcore.InProbe, Probe: &l.out.Probes[i].Msg}, &t.answer)
+			t.stepMachine(now, &agentcore.Input{Kind: agentcore.InProbe, Probe: &l.out.Probes[i].Msg}, &t.answer)
 		}
 	}
 	for i := range l.out.Summary {
@@ -419,7 +419,7 @@ func (l *level) welcome(now clocksync.Instant, w *wire.Addressed[wire.Welcome]) 
 	if t == nil {
 		return
 	}
-	t.step(now, &agentcore.Input{Kind: agentcore.InWelcome, Welcome: &w.Msg}, &t.answer)
+	t.stepMachine(now, &agentcore.Input{Kind: agentcore.InWelcome, Welcome: &w.Msg}, &t.answer)
 	var err error
 	switch t.answer.Reception {
 	case agentcore.Accepted:
@@ -441,8 +441,8 @@ func (l *level) welcome(now clocksync.Instant, w *wire.Addressed[wire.Welcome]) 
 func (l *level) signal(s *wire.Addressed[wire.Signals]) {
 	if t := l.thread(s.To); t != nil {
 		l.spans.Mark(s.Msg.Signals)
-		t.step(l.now, &agentcore.Input{Kind: agentcore.InSignals, Signals: &s.Msg}, &l.fresh)
-		l.roused = t.deliver(l.fresh.Fresh, l.roused)
+		t.stepMachine(l.now, &agentcore.Input{Kind: agentcore.InSignals, Signals: &s.Msg}, &l.fresh)
+		l.roused = t.deliverSignals(l.fresh.Fresh, l.roused)
 	}
 }
 
@@ -456,7 +456,7 @@ func (l *level) tell(now clocksync.Instant, e *synccore.SummaryEvent) {
 	}
 	e.At.Within = l.past.Within(e.At.Mono)
 	step := func(kind agentcore.Kind) error {
-		l.m.step(now, &agentcore.Input{Kind: kind, At: e.At, Row: e.Row}, &l.m.answer)
+		l.m.stepMachine(now, &agentcore.Input{Kind: kind, At: e.At, Row: e.Row}, &l.m.answer)
 		return l.m.answer.Err
 	}
 	var err error
@@ -493,6 +493,6 @@ func (l *level) rest() {
 		wake = clocksync.MinInstant
 	}
 	l.turns.until = min(wake, max(m.due.Probe, now+probePause))
-	l.turns.spent(now, now.Sub(l.now), l.news, len(l.out.Signals) > 0)
+	l.turns.pauseCallers(now, now.Sub(l.now), l.news, len(l.out.Signals) > 0)
 	l.rested = now
 }

@@ -39,7 +39,7 @@ type linked struct {
 // group's synchronizer has no section work. Programs use the package work instead.
 func (m *Member) Link() (link.Link, error) {
 	m.mu.Lock()
-	closed, works, ready := m.closed, m.works(), m.link.ready
+	closed, works, ready := m.closed, m.hasWork(), m.link.ready
 	m.mu.Unlock()
 	switch {
 	case closed:
@@ -63,8 +63,8 @@ func (m *Member) noSection() error {
 	return fmt.Errorf("agent: member %q: the synchronizer of group %q shares no tasks: add `work: {}` to its section of the configuration", m.cfg.Name, m.cfg.Group)
 }
 
-// works reports whether there is a section work. The lock is held.
-func (m *Member) works() bool { return m.link.section != nil || m.core.Works() }
+// hasWork reports whether there is a section work. The lock is held.
+func (m *Member) hasWork() bool { return m.link.section != nil || m.core.Works() }
 
 // onPeers takes a piece of the roster.
 func (m *Member) onPeers(p *wire.Peers) error {
@@ -83,10 +83,10 @@ func (m *Member) onPeers(p *wire.Peers) error {
 		err = m.newSection()
 	}
 	if roster {
-		k.watcher.add(linkNews{roster: m.roster()})
+		k.watcher.addCall(linkNews{roster: m.roster()})
 	}
 	if lacks && m.answered {
-		m.input(&agentcore.Input{Kind: agentcore.InGreet})
+		m.stepInput(&agentcore.Input{Kind: agentcore.InGreet})
 	}
 	return err
 }
@@ -108,7 +108,7 @@ func (m *Member) newSection() error {
 			close(k.ready)
 		}
 	}
-	k.watcher.add(linkNews{section: section, ofSection: true})
+	k.watcher.addCall(linkNews{section: section, ofSection: true})
 	return nil
 }
 
@@ -128,7 +128,7 @@ func (m *Member) linkWelcomed(w *wire.Welcome, reception agentcore.Reception) {
 		peers := slices.DeleteFunc(slices.Clone(k.told.Told.Peers), func(p wire.Peer) bool { return link.Peer(p) == self })
 		if len(peers) < len(k.told.Told.Peers) {
 			k.told.Told.Peers = peers
-			k.watcher.add(linkNews{roster: m.roster()})
+			k.watcher.addCall(linkNews{roster: m.roster()})
 		}
 	}
 }
@@ -168,7 +168,7 @@ func (k linkOf) Now() clocksync.Instant {
 	var at clocksync.Stamp
 	k.m.mu.Lock()
 	defer k.m.mu.Unlock()
-	k.m.read(&at)
+	k.m.readEventStamp(&at)
 	return at.Mono
 }
 
@@ -191,7 +191,7 @@ func (k linkOf) Status() (_, _ string) {
 
 // Await implements [link.Link].
 func (k linkOf) Await(ctx context.Context, entered func()) error {
-	err := k.m.region(ctx, config.WorkName, func(ctx context.Context, _ *Region) error {
+	err := k.m.runRegion(ctx, config.WorkName, func(ctx context.Context, _ *Region) error {
 		entered()
 		<-ctx.Done()
 		return context.Cause(ctx)
@@ -204,7 +204,7 @@ func (k linkOf) Await(ctx context.Context, entered func()) error {
 
 // Orders implements [link.Link].
 func (k linkOf) Orders(ctx context.Context, handle func(orders string)) error {
-	return k.m.region(ctx, config.ObjectsRegion, func(ctx context.Context, r *Region) error {
+	return k.m.runRegion(ctx, config.ObjectsRegion, func(ctx context.Context, r *Region) error {
 		for {
 			if err := r.Wait(ctx); err != nil {
 				return err
@@ -225,7 +225,7 @@ func (k linkOf) Connect(ctx context.Context) (link.Conn, error) {
 	if ctx == nil {
 		return nil, failed(errNilContext)
 	}
-	server, options, err := m.joined.server(m.url)
+	server, options, err := m.joined.findServer(m.url)
 	if err != nil {
 		return nil, failed(err)
 	}
@@ -290,8 +290,8 @@ func (k linkOf) Watch(w link.Watcher) (stop func(), err error) {
 	}
 	x := &watching{m: m, watcher: w, wake: make(chan struct{}, 1), over: make(chan struct{}), ended: make(chan struct{})}
 	m.link.watcher = x
-	x.add(linkNews{section: m.link.section, ofSection: true})
-	x.add(linkNews{roster: m.roster()})
+	x.addCall(linkNews{section: m.link.section, ofSection: true})
+	x.addCall(linkNews{roster: m.roster()})
 	m.running.Go(x.run)
 	return sync.OnceFunc(x.stop), nil
 }
@@ -319,8 +319,8 @@ type watching struct {
 	ended   chan struct{} // closed when no call comes any more
 }
 
-// add adds a call. Nil has nobody to call. The lock is held.
-func (x *watching) add(n linkNews) {
+// addCall adds a call. Nil has nobody to call. The lock is held.
+func (x *watching) addCall(n linkNews) {
 	if x == nil {
 		return
 	}
@@ -328,7 +328,7 @@ func (x *watching) add(n linkNews) {
 		x.shorten()
 	}
 	x.news = append(x.news, n)
-	notify(x.wake)
+	notifyChannel(x.wake)
 }
 
 // addState has the watcher told that the state has changed, if the number of its newest transition is another one and
@@ -340,7 +340,7 @@ func (x *watching) addState(newest uint64) {
 	x.told = newest
 	if !x.state {
 		x.state = true
-		notify(x.wake)
+		notifyChannel(x.wake)
 	}
 }
 
@@ -471,7 +471,7 @@ func (k linkOf) Tell(fill link.Fill) error {
 	m := k.m
 	hurry, err := m.tellFilled(fill)
 	m.level.runDue()
-	hurry.hurry()
+	hurry.sendDue()
 	return err
 }
 
@@ -485,14 +485,14 @@ func (m *Member) tellFilled(fill link.Fill) (hurry *multiplexer, err error) {
 	w := &m.link.work
 	w.fill, w.wrong, w.hasty = fill, nil, false
 	m.byItself = true
-	changed, err := m.refill()
+	changed, err := m.refillState()
 	if !changed && err == nil {
 		changed, err = m.firstFilled()
 	}
 	if changed && w.hasty && (m.level == nil || !m.level.summary) {
-		m.input(&agentcore.Input{Kind: agentcore.InHurry})
+		m.stepInput(&agentcore.Input{Kind: agentcore.InHurry})
 	}
-	return m.hurried(), errors.Join(err, w.wrong)
+	return m.takeHurry(), errors.Join(err, w.wrong)
 }
 
 // firstFilled begins the first state of a member whose declared fields are all filled by the package
@@ -507,7 +507,7 @@ func (m *Member) firstFilled() (changed bool, err error) {
 	if m.state.Type() != nil || !onlyFilled(m.core.Codec().Schema()) {
 		return false, nil
 	}
-	return true, m.set(struct{}{})
+	return true, m.beginState(struct{}{})
 }
 
 // onlyFilled reports whether a declared state has fields that are filled, and no others.

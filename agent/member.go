@@ -107,19 +107,19 @@ const closeTimeout = time.Second
 //   - cfg has faults; the error lists all of them.
 func Join(ctx context.Context, url string, cfg Config, opts ...Option) (*Member, error) {
 	j := joining{dial: bus.Dial}
-	if err := errors.Join(cfg.complete(), j.take(ctx, opts)); err != nil {
+	if err := errors.Join(cfg.fillDefaults(), j.applyOptions(ctx, opts)); err != nil {
 		return nil, err
 	}
-	m, err := j.connected(ctx, url, &cfg)
+	m, err := j.connectMember(ctx, url, &cfg)
 	if err != nil {
 		return nil, fmt.Errorf("agent: join group %q as %q: %w: %w", cfg.Group, cfg.Name, ErrNotConnected, err)
 	}
 	m.joined, m.url = j, url
-	m.unwatch = m.watch()
+	m.unwatch = m.watchObserve()
 	if err := m.join(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("agent: join group %q as %q: %w", cfg.Group, cfg.Name, err), m.Close())
 	}
-	if err := m.observe(); err != nil {
+	if err := m.observeCounters(); err != nil {
 		return nil, errors.Join(fmt.Errorf("agent: join group %q as %q: %w", cfg.Group, cfg.Name, err), m.Close())
 	}
 	return m, nil
@@ -133,14 +133,14 @@ func newMember(cfg Config) *Member {
 	m.leave, m.reports = sync.OnceValue(m.end), m.subjects.State(cfg.Name)
 	m.link.ready, m.link.work.last = make(chan struct{}), map[string]scgs.Value{}
 	m.clock = cfg.Clock
-	hello := cfg.hello()
+	hello := cfg.makeHello()
 	m.quality = hello.Quality
 	m.participant = participant{
 		mu: &m.lock, owner: m, readStamp: m.readStamp, now: source.Monotonic, last: clocksync.MinInstant, regions: map[string]*Region{},
 		spans: telemetry.NewMemberSpans(cfg.TracerProvider, scope, cfg.Group, cfg.Name),
 		pace: &pace{until: clocksync.MaxInstant, nearer: m.come, begin: func() {
 			if !m.dropped {
-				m.multiplexer.begin(m)
+				m.multiplexer.listMember(m)
 			}
 		}},
 		core: agentcore.New(agentcore.Options{Hello: hello, BatchSize: cfg.BatchSize, BatchAge: cfg.BatchAge, Salt: salt()}),
@@ -160,14 +160,14 @@ func salt() uint32 {
 	return binary.LittleEndian.Uint32(b[:])
 }
 
-// listen hears what comes for the member itself. Where a multiplexer speaks for it that hears
+// subscribeMember hears what comes for the member itself. Where a multiplexer speaks for it that hears
 // everything.
-func (m *Member) listen(ctx context.Context) error {
+func (m *Member) subscribeMember(ctx context.Context) error {
 	if m.listens.Swap(true) {
 		return nil
 	}
 	for _, subject := range []string{m.subjects.Probe(m.cfg.Name), m.subjects.Signal(m.cfg.Name), m.subjects.Announce()} {
-		if err := m.bus.Subscribe(subject, bus.Limits{}, m.receive); err != nil {
+		if err := m.bus.Subscribe(subject, bus.Limits{}, m.receiveMessage); err != nil {
 			return err
 		}
 	}
@@ -176,7 +176,7 @@ func (m *Member) listen(ctx context.Context) error {
 
 // join says hello and waits for the answer.
 func (m *Member) join(ctx context.Context) error {
-	if err := m.multiplexer.add(ctx, m); errors.Is(err, bus.ErrDisconnected) {
+	if err := m.multiplexer.addMember(ctx, m); errors.Is(err, bus.ErrDisconnected) {
 		return fmt.Errorf("%w: the shared connection of the members in this process is interrupted: %w", ErrNotConnected, err)
 	} else if err != nil {
 		return err
@@ -188,13 +188,13 @@ func (m *Member) join(ctx context.Context) error {
 		if w.refused {
 			return &RefusedError{w.Synchronizer, m.cfg.Name, w.Reason}
 		}
-		if m.compare(&w.Welcome) { //nolint:contextcheck // ctx bounds Join, and the clock is measured until Close.
+		if m.compareStamps(&w.Welcome) { //nolint:contextcheck // ctx bounds Join, and the clock is measured until Close.
 			m.observeClock()
 		}
 		if err := m.awaitBound(ctx); err != nil {
 			return err
 		}
-		if err := undeclared(m.cfg.Regions, w.Aims); err != nil {
+		if err := undeclaredSignals(m.cfg.Regions, w.Aims); err != nil {
 			return fmt.Errorf("synchronizer %q: %w", w.Synchronizer, err)
 		}
 		return m.admitted(&w.Welcome)
@@ -222,7 +222,7 @@ func (m *Member) unanswered() error {
 func (m *Member) notPermitted(refused error) error {
 	server := connect.Server{} // The state of a node is not known here.
 	if m.joined.node == nil {
-		server, _, _ = m.joined.server(m.url) // It was found before.
+		server, _, _ = m.joined.findServer(m.url) // It was found before.
 	}
 	return notPermitted(&server, &m.subjects, refused, "member", m.cfg.Name)
 }
@@ -244,7 +244,7 @@ func (m *Member) admitted(w *wire.Welcome) error {
 			return fmt.Errorf("synchronizer %q: %w", w.Synchronizer, err)
 		}
 		if m.cfg.Regions != nil {
-			if err := undeclared(m.cfg.Regions, plan.Aims()); err != nil {
+			if err := undeclaredSignals(m.cfg.Regions, plan.Aims()); err != nil {
 				return fmt.Errorf("synchronizer %q: %w", plan.Name, err)
 			}
 		}
@@ -252,7 +252,7 @@ func (m *Member) admitted(w *wire.Welcome) error {
 		m.mu.Lock()
 		m.level = level
 		m.mu.Unlock()
-		m.running.Go(level.run)
+		m.running.Go(level.runTurns)
 	}
 	if err := m.checkState(w.Schema); err != nil {
 		return err
@@ -302,7 +302,7 @@ func (m *Member) besideThreads(state any) bool {
 func (m *Member) Set(state any) error {
 	hurry, err := m.setAny(state)
 	m.level.runDue()
-	hurry.hurry()
+	hurry.sendDue()
 	return err
 }
 
@@ -314,8 +314,8 @@ func (m *Member) setAny(state any) (hurry *multiplexer, err error) {
 		return nil, cmp.Or(m.level.setProcess(state), m.replaced)
 	}
 	m.byItself = true
-	err = m.set(state)
-	return m.hurried(), cmp.Or(err, m.replaced)
+	err = m.beginState(state)
+	return m.takeHurry(), cmp.Or(err, m.replaced)
 }
 
 // replacedBy notes that another process has joined under the member's name. The next check of each open region
@@ -328,7 +328,7 @@ func (m *Member) replacedBy(reason string) {
 	learn := func(p *participant) {
 		for _, r := range p.regions {
 			r.replaced = m.replaced
-			r.attend()
+			r.attendSignals()
 		}
 	}
 	learn(&m.participant)
@@ -345,13 +345,13 @@ func (m *Member) come() {
 	case m.byItself && m.pace.until <= m.last:
 		m.nearer = true
 	case !m.dropped && int64(m.pace.until) < m.multiplexer.armed.Load():
-		notify(m.multiplexer.wake)
+		notifyChannel(m.multiplexer.wake)
 	}
 }
 
-// hurried returns the multiplexer if there is something for it to send now, once the lock
+// takeHurry returns the multiplexer if there is something for it to send now, once the lock
 // is given up; else nil, as for a thread. The lock is held.
-func (m *Member) hurried() *multiplexer {
+func (m *Member) takeHurry() *multiplexer {
 	if m == nil {
 		return nil
 	}
@@ -363,8 +363,8 @@ func (m *Member) hurried() *multiplexer {
 	return m.multiplexer
 }
 
-// heard takes note that the synchronizer has sent something.
-func (m *Member) heard() {
+// noteHeard takes note that the synchronizer has sent something.
+func (m *Member) noteHeard() {
 	m.multiplexer.heard.Store(int64(m.multiplexer.now()))
 }
 
@@ -379,17 +379,17 @@ func (m *Member) heard() {
 func (m *Member) Region(ctx context.Context, name string, work Work, opts ...RegionOption) error {
 	if name == config.WorkName {
 		m.mu.Lock()
-		reserved := m.works()
+		reserved := m.hasWork()
 		m.mu.Unlock()
 		if reserved {
 			return fmt.Errorf("agent: region %q: the section work of group %q uses this name: give the region another name", name, m.cfg.Group)
 		}
 	}
-	return m.region(ctx, name, work, opts)
+	return m.runRegion(ctx, name, work, opts)
 }
 
-// ride has a frame taken along with the next that the multiplexer sends for the member.
-func (m *Member) ride(frame []byte) {
+// queueFrame has a frame taken along with the next that the multiplexer sends for the member.
+func (m *Member) queueFrame(frame []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.body = frame
@@ -442,7 +442,7 @@ func (m *Member) part(ctx context.Context) error {
 		m.mu.Lock()
 		closed, replaced, lacks := m.closed, m.replaced, ""
 		if !closed && replaced == nil {
-			lacks = m.input(&agentcore.Input{Kind: agentcore.InPart}).Lacks
+			lacks = m.stepInput(&agentcore.Input{Kind: agentcore.InPart}).Lacks
 		}
 		m.mu.Unlock()
 		switch {
@@ -465,24 +465,24 @@ func (m *Member) part(ctx context.Context) error {
 func (m *Member) end() error {
 	m.unwatch()
 	m.mu.Lock()
-	m.shut()
-	m.link.watcher.add(linkNews{closed: true})
+	m.cancelRegions()
+	m.link.watcher.addCall(linkNews{closed: true})
 	if m.level != nil {
-		m.level.shut()
+		m.level.shutThreads()
 	}
-	m.input(&agentcore.Input{Kind: agentcore.InLeave})
+	m.stepInput(&agentcore.Input{Kind: agentcore.InLeave})
 	m.mu.Unlock()
 	close(m.stop)
 	m.running.Wait()
-	m.multiplexer.drop(m)
-	return errors.Join(m.goodbye(), m.release(), m.unobserve())
+	m.multiplexer.dropMember(m)
+	return errors.Join(m.goodbye(), m.release(), m.endObserving())
 }
 
 // goodbye sends the last batch.
 func (m *Member) goodbye() error {
 	s := sender{publish: m.bus.Publish}
 	m.mu.Lock()
-	m.flush(&s, nil, true)
+	m.flushDue(&s, nil, true)
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	if err := m.bus.Flush(ctx); err != nil && !errors.Is(err, bus.ErrDisconnected) {

@@ -91,8 +91,8 @@ func newMultiplexer(name string, subjects wire.Subjects, b *bus.Bus, log *slog.L
 	return c
 }
 
-// subscribe hears what comes for the multiplexer's name.
-func (c *multiplexer) subscribe(ctx context.Context, name string) error {
+// subscribeName hears what comes for the multiplexer's name.
+func (c *multiplexer) subscribeName(ctx context.Context, name string) error {
 	for _, subject := range []string{c.subjects.Probe(name), c.subjects.Signal(name), c.subjects.Announce()} {
 		if err := c.bus.Subscribe(subject, bus.Limits{}, c.receive); err != nil {
 			return err
@@ -101,10 +101,10 @@ func (c *multiplexer) subscribe(ctx context.Context, name string) error {
 	return c.bus.Flush(ctx)
 }
 
-// end ends everything but the connection.
-func (c *multiplexer) end() error {
+// endMultiplexer ends everything but the connection.
+func (c *multiplexer) endMultiplexer() error {
 	close(c.stop)
-	c.contact.end()
+	c.contact.endContact()
 	c.running.Wait()
 	if c.auto != nil {
 		c.auto.close()
@@ -112,8 +112,8 @@ func (c *multiplexer) end() error {
 	return nil
 }
 
-// add sends for a member from now on. The second one gives the multiplexer a name.
-func (c *multiplexer) add(ctx context.Context, m *Member) error {
+// addMember sends for a member from now on. The second one gives the multiplexer a name.
+func (c *multiplexer) addMember(ctx context.Context, m *Member) error {
 	c.mu.Lock()
 	if c.byName[m.cfg.Name] != nil {
 		c.mu.Unlock()
@@ -123,7 +123,7 @@ func (c *multiplexer) add(ctx context.Context, m *Member) error {
 	several := len(c.members) > 1 && c.name == "" && !c.refused
 	c.mu.Unlock()
 	if several {
-		if err := c.christen(ctx); err != nil {
+		if err := c.nameMultiplexer(ctx); err != nil {
 			return err
 		}
 	}
@@ -131,7 +131,7 @@ func (c *multiplexer) add(ctx context.Context, m *Member) error {
 	name := c.name
 	c.mu.Unlock()
 	if name == "" {
-		if err := m.listen(ctx); err != nil {
+		if err := m.subscribeMember(ctx); err != nil {
 			return err
 		}
 	}
@@ -144,8 +144,8 @@ func (c *multiplexer) add(ctx context.Context, m *Member) error {
 	return nil
 }
 
-// christen gives the multiplexer a name, and has the members that are there say so.
-func (c *multiplexer) christen(ctx context.Context) error {
+// nameMultiplexer gives the multiplexer a name, and has the members that are there say so.
+func (c *multiplexer) nameMultiplexer(ctx context.Context) error {
 	c.christening.Lock()
 	defer c.christening.Unlock()
 	c.mu.Lock()
@@ -159,7 +159,7 @@ func (c *multiplexer) christen(ctx context.Context) error {
 		return nil
 	}
 	name := wire.MultiplexerName(first, strings.ToLower(rand.Text()[:16]))
-	if err := c.subscribe(ctx, name); err != nil {
+	if err := c.subscribeName(ctx, name); err != nil {
 		return err
 	}
 	// Complaints of a connection that is not ours go to its owner, and of ours may come before
@@ -187,12 +187,12 @@ func (c *multiplexer) christen(ctx context.Context) error {
 func (m *Member) speakBy(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.input(&agentcore.Input{Kind: agentcore.InMultiplexer, Multiplexer: name})
+	m.stepInput(&agentcore.Input{Kind: agentcore.InMultiplexer, Multiplexer: name})
 }
 
-// complained takes what the server says of the connection. Where it does not permit the
+// noteComplaint takes what the server says of the connection. Where it does not permit the
 // name each member speaks for itself.
-func (c *multiplexer) complained(err error) {
+func (c *multiplexer) noteComplaint(err error) {
 	c.mu.Lock()
 	name, members := c.name, c.members
 	hit := name != "" && errors.Is(err, bus.ErrPermission) && strings.Contains(err.Error(), name)
@@ -201,7 +201,7 @@ func (c *multiplexer) complained(err error) {
 	}
 	c.mu.Unlock()
 	if !hit {
-		if !slices.ContainsFunc(members, func(m *Member) bool { return m.lacks(err) }) {
+		if !slices.ContainsFunc(members, func(m *Member) bool { return m.lacksPermission(err) }) {
 			c.log.Warn("the connection complains", telemetry.ClassKey, bus.Class(err), "group", c.subjects.Group, "error", err)
 		}
 		return
@@ -209,7 +209,7 @@ func (c *multiplexer) complained(err error) {
 	c.notPermitted(err)
 	for _, m := range members {
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-		if err := m.listen(ctx); err != nil && !errors.Is(err, bus.ErrDisconnected) && !errors.Is(err, bus.ErrClosed) {
+		if err := m.subscribeMember(ctx); err != nil && !errors.Is(err, bus.ErrDisconnected) && !errors.Is(err, bus.ErrClosed) {
 			m.log.Error("the member cannot be told anything", "member", m.cfg.Name, "error", err)
 		}
 		cancel()
@@ -229,8 +229,8 @@ func (c *multiplexer) notPermitted(err error) {
 		"group", c.subjects.Group, "error", err)
 }
 
-// drop leaves a member to speak for itself. Nothing more is sent for it when drop returns.
-func (c *multiplexer) drop(m *Member) {
+// dropMember leaves a member to speak for itself. Nothing more is sent for it when drop returns.
+func (c *multiplexer) dropMember(m *Member) {
 	c.passing.Lock()
 	defer c.passing.Unlock()
 	c.mu.Lock()
@@ -246,8 +246,8 @@ func (c *multiplexer) drop(m *Member) {
 	c.core.Drop(m.core)
 }
 
-// begin enters a member in the list. Its lock is held.
-func (c *multiplexer) begin(m *Member) {
+// listMember enters a member in the list. Its lock is held.
+func (c *multiplexer) listMember(m *Member) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.list = append(c.list, m)
@@ -262,29 +262,29 @@ func (c *multiplexer) receive(msg bus.Message) {
 	case kind == wire.KindProbe:
 		var p wire.Probe
 		if p, err = wire.DecodeProbe(msg.Data); err == nil && p.Seq == 0 && p.Domain == "" {
-			c.contact.led()
-			c.ask(&p)
-			c.hurry()
+			c.contact.noteLeader()
+			c.queueProbe(&p)
+			c.sendDue()
 		}
 	case kind == wire.KindBundle:
 		var b wire.Bundle
 		if err = wire.DecodeBundle(msg.Data, &b); err == nil {
-			c.hand(msg.Subject, b.Parts...)
+			c.handParts(msg.Subject, b.Parts...)
 		}
 	case kind == wire.KindWelcome:
 		var w wire.Welcome
 		if w, err = wire.DecodeWelcome(msg.Data); err == nil {
-			c.greeted(msg, w.Member)
+			c.passWelcome(msg, w.Member)
 		}
 	case kind == wire.KindPeers:
 		var p wire.Peers
 		if p, err = wire.DecodePeers(msg.Data); err == nil {
-			c.greeted(msg, p.Member)
+			c.passWelcome(msg, p.Member)
 		}
 	case kind == wire.KindSignals: // From a single member, too long for a bundle.
 		var s wire.Signals
 		if s, err = wire.DecodeSignals(msg.Data); err == nil && len(s.Signals) > 0 {
-			c.hand(msg.Subject, wire.Part{Member: s.Signals[0].Target, Frame: msg.Data})
+			c.handParts(msg.Subject, wire.Part{Member: s.Signals[0].Target, Frame: msg.Data})
 		}
 	default:
 		err = &wire.FrameError{Kind: kind, Field: "kind", Reason: "no multiplexer is sent this"}
@@ -294,8 +294,8 @@ func (c *multiplexer) receive(msg bus.Message) {
 	}
 }
 
-// ask has the next pass give evidence, as soon as there is as much as was asked for.
-func (c *multiplexer) ask(p *wire.Probe) {
+// queueProbe has the next pass give evidence, as soon as there is as much as was asked for.
+func (c *multiplexer) queueProbe(p *wire.Probe) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.calls) < maxCalls {
@@ -306,29 +306,29 @@ func (c *multiplexer) ask(p *wire.Probe) {
 // maxCalls is how many requests for evidence wait for a pass: as many as wait for an answer.
 const maxCalls = 16
 
-// greeted hands on a welcome, or a piece of the roster, that came alone: to all members but those
+// passWelcome hands on a welcome, or a piece of the roster, that came alone: to all members but those
 // that have heard it themselves, or to the one member whose is too long for a bundle.
-func (c *multiplexer) greeted(msg bus.Message, member string) {
+func (c *multiplexer) passWelcome(msg bus.Message, member string) {
 	if member != "" {
-		c.hand(msg.Subject, wire.Part{Member: member, Frame: msg.Data})
+		c.handParts(msg.Subject, wire.Part{Member: member, Frame: msg.Data})
 		return
 	}
 	c.mu.Lock()
 	members := c.members
 	c.mu.Unlock()
 	for _, m := range members {
-		m.receive(msg)
+		m.receiveMessage(msg)
 	}
 }
 
-// hand gives each part to its member.
-func (c *multiplexer) hand(subject string, parts ...wire.Part) {
+// handParts gives each part to its member.
+func (c *multiplexer) handParts(subject string, parts ...wire.Part) {
 	for _, p := range parts {
 		c.mu.Lock()
 		m := c.byName[p.Member]
 		c.mu.Unlock()
 		if m != nil {
-			m.receive(bus.Message{Subject: subject, Data: p.Frame})
+			m.receiveMessage(bus.Message{Subject: subject, Data: p.Frame})
 		}
 	}
 }
@@ -371,9 +371,9 @@ const (
 	livelyGap = 100 * time.Millisecond
 )
 
-// hurry sends due reports on this goroutine, or has them sent. No lock is held. A nil
+// sendDue sends due reports on this goroutine, or has them sent. No lock is held. A nil
 // multiplexer sends nothing.
-func (c *multiplexer) hurry() {
+func (c *multiplexer) sendDue() {
 	if c == nil {
 		return
 	}
@@ -389,7 +389,7 @@ func (c *multiplexer) hurry() {
 			c.passing.Unlock()
 		}
 	}
-	notify(c.wake)
+	notifyChannel(c.wake)
 }
 
 // pass sends due reports, and returns when the next pass is.
@@ -459,15 +459,15 @@ func (c *multiplexer) round(list []*Member, now clocksync.Instant, all bool) (wa
 func (c *multiplexer) stamp(members []*Member) (at clocksync.Stamp) {
 	first := members[0]
 	first.mu.Lock()
-	first.read(&at)
+	first.readEventStamp(&at)
 	quality := first.quality // Its own state may have shown the change to it alone.
 	first.mu.Unlock()
 	if quality != c.quality {
 		c.quality = quality
 		for _, m := range members {
 			m.mu.Lock()
-			m.stamp()
-			m.pace.due(clocksync.MinInstant)
+			m.stampClock()
+			m.pace.bringForward(clocksync.MinInstant)
 			m.mu.Unlock()
 		}
 	}
@@ -502,7 +502,7 @@ func (c *multiplexer) turn(m *Member, now clocksync.Instant, all bool) (next clo
 	if c.speaks == "" {
 		core = nil
 	}
-	return m.flush(&c.sender, core, all)
+	return m.flushDue(&c.sender, core, all)
 }
 
 // put adds a frame of a member to the bundle. The frame is sent alone if it is too long, if its

@@ -124,7 +124,7 @@ func JoinNode(ctx context.Context, url string, cfg NodeConfig, blocks ...BlockCo
 	}
 	if err == nil {
 		n.multiplexer = newMultiplexer(cfg.Name, wire.Subjects{Tenant: n.cfg.Tenant, Group: cfg.Group}, n.control, n.cfg.Logger)
-		err = n.multiplexer.subscribe(ctx, cfg.Name)
+		err = n.multiplexer.subscribeName(ctx, cfg.Name)
 		if refused := n.control.Refused(strconv.Quote(n.multiplexer.subjects.Signal(cfg.Name))); err == nil && refused != nil {
 			err = notPermitted(&server, &n.multiplexer.subjects, refused, "node", cfg.Name)
 		}
@@ -222,7 +222,7 @@ func wordList(field string, words []string) (list scgs.Value, ok bool) {
 
 // join joins the processors, all at once.
 func (n *Node) join(ctx context.Context) error {
-	pins, err := n.pins()
+	pins, err := n.divideCores()
 	if err != nil {
 		return err
 	}
@@ -244,7 +244,7 @@ func (n *Node) join(ctx context.Context) error {
 	}
 	slices.SortFunc(n.members, func(a, b *processor) int { return a.index - b.index })
 	for _, p := range n.members {
-		n.running.Go(p.run)
+		n.running.Go(p.runProcessor)
 	}
 	return nil
 }
@@ -265,12 +265,12 @@ func (n *Node) processor(ctx context.Context, i int, pins [][]int) (*processor, 
 	if err != nil {
 		return nil, err
 	}
-	if err := p.admitted(); err != nil {
+	if err := p.checkAdmission(); err != nil {
 		return nil, errors.Join(err, p.m.Close())
 	}
 	p.unwatch = func() {}
 	if n.cfg.Observe != nil {
-		p.unwatch = n.cfg.Observe.Watch(p.observed)
+		p.unwatch = n.cfg.Observe.Watch(p.noteReading)
 	}
 	return p, nil
 }
@@ -305,7 +305,7 @@ func (n *Node) end() error {
 		errs = append(errs, n.data.Close())
 	}
 	if n.multiplexer != nil {
-		errs = append(errs, n.multiplexer.end())
+		errs = append(errs, n.multiplexer.endMultiplexer())
 	}
 	if n.control != nil {
 		errs = append(errs, n.control.Close())

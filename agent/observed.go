@@ -5,8 +5,8 @@ import (
 	"github.com/gopegasus/pegasus/internal/reading"
 )
 
-// watch follows Config.Observe until it has to stop.
-func (m *Member) watch() (stop func()) {
+// watchObserve follows Config.Observe until it has to stop.
+func (m *Member) watchObserve() (stop func()) {
 	if m.cfg.Observe == nil {
 		return func() {}
 	}
@@ -23,16 +23,16 @@ func (m *Member) observed(r reading.Reading) {
 	if m.closed {
 		return
 	}
-	if _, err := m.refill(); err != nil {
+	if _, err := m.refillState(); err != nil {
 		m.log.Warn("observed values cannot be reported", "member", m.cfg.Name, "error", err)
 	}
 }
 
-// refill asks the providers again. If a value has changed, a new state begins, which is the present one
+// refillState asks the providers again. If a value has changed, a new state begins, which is the present one
 // with the new values; refill reports whether that was so. The lock is held.
-func (m *Member) refill() (changed bool, err error) {
+func (m *Member) refillState() (changed bool, err error) {
 	if l := m.level; l != nil && l.summary {
-		l.await()
+		l.awaitRoom()
 		row, ok := l.state.Again(l.plan.Process)
 		if !ok || m.closed {
 			return false, nil
@@ -49,22 +49,22 @@ func (m *Member) refill() (changed bool, err error) {
 	return true, m.setRow(row)
 }
 
-// observed takes a reading of the node: power goes by the cores of the processor.
-func (p *processor) observed(r reading.Reading) {
+// noteReading takes a reading of the node: power goes by the cores of the processor.
+func (p *processor) noteReading(r reading.Reading) {
 	p.m.mu.Lock()
 	defer p.m.mu.Unlock()
 	p.reading = &r
-	changed := p.observe()
+	changed := p.fillRow()
 	if _, open := p.m.core.Start(); !changed || !open || p.m.closed {
 		return // The first phase tells it.
 	}
-	if err := p.tell(); err != nil {
+	if err := p.tellRow(); err != nil {
 		p.m.log.Warn("observed values cannot be reported", "member", p.m.cfg.Name, "error", err)
 	}
 }
 
-// observe fills the row, and reports whether that has changed it. The lock is held.
-func (p *processor) observe() (changed bool) {
+// fillRow fills the row, and reports whether that has changed it. The lock is held.
+func (p *processor) fillRow() (changed bool) {
 	if p.reading == nil {
 		return false
 	}
@@ -75,5 +75,5 @@ func (p *processor) observe() (changed bool) {
 	}
 	r.Power *= part
 	r.Quota *= part
-	return gostate.Observe(p.declared(), p.row, &r)
+	return gostate.Observe(p.declaredBlocks(), p.row, &r)
 }

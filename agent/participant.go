@@ -37,11 +37,11 @@ type participant struct {
 	state     gostate.Encoding
 }
 
-// step steps the machine. But for setRow nothing else does, and nothing but await learns
+// stepMachine steps the machine. But for setRow nothing else does, and nothing but await learns
 // when it is due next.
 // Who brings one event to several machines may give all of them the instant at which it
 // began. The lock is held.
-func (p *participant) step(now clocksync.Instant, in *agentcore.Input, out *agentcore.Output) {
+func (p *participant) stepMachine(now clocksync.Instant, in *agentcore.Input, out *agentcore.Output) {
 	p.last = max(p.last, now)
 	p.core.Step(p.last, in, out)
 	p.await(out.Due)
@@ -53,17 +53,17 @@ func (p *participant) await(due agentcore.Due) {
 	if p.owner != nil && p.owner.link.watcher != nil {
 		p.owner.link.watcher.addState(p.core.Sequence())
 	}
-	p.pace.due(due.Wake)
+	p.pace.bringForward(due.Wake)
 }
 
-// input is a step now. What it returns holds until the next one. The lock is held.
-func (p *participant) input(in *agentcore.Input) *agentcore.Output {
-	p.step(p.now(), in, &p.answer)
+// stepInput is a step now. What it returns holds until the next one. The lock is held.
+func (p *participant) stepInput(in *agentcore.Input) *agentcore.Output {
+	p.stepMachine(p.now(), in, &p.answer)
 	return &p.answer
 }
 
-// set begins a state now. The lock is held.
-func (p *participant) set(state any) error {
+// beginState begins a state now. The lock is held.
+func (p *participant) beginState(state any) error {
 	if p.closed {
 		return ErrClosed
 	}
@@ -71,11 +71,11 @@ func (p *participant) set(state any) error {
 	if err != nil {
 		return err
 	}
-	return p.begin(e, at)
+	return p.beginPlainState(e, at)
 }
 
-// begin begins now the state that lies at an address. The lock is held.
-func (p *participant) begin(e *gostate.Encoder, state unsafe.Pointer) error {
+// beginPlainState begins now the state that lies at an address. The lock is held.
+func (p *participant) beginPlainState(e *gostate.Encoder, state unsafe.Pointer) error {
 	words, ok := p.state.Words(e, state)
 	if !ok {
 		row, err := p.state.Row(e, state)
@@ -111,27 +111,27 @@ func (p *participant) begun(due agentcore.Due, err error) error {
 	return nil
 }
 
-// deliver hands signals that were accepted to their regions, and appends to dst those
+// deliverSignals hands signals that were accepted to their regions, and appends to dst those
 // that are to look, with or without the lock. The lock is held.
-func (p *participant) deliver(fresh []control.Outcome, dst []*Region) []*Region {
+func (p *participant) deliverSignals(fresh []control.Outcome, dst []*Region) []*Region {
 	for _, o := range fresh {
-		if r := p.regions[o.Signal.Region]; o.Fate == control.Waiting && r != nil && r.arrived(o.Signal) {
+		if r := p.regions[o.Signal.Region]; o.Fate == control.Waiting && r != nil && r.noteArrived(o.Signal) {
 			dst = append(dst, r)
 		}
 	}
 	return dst
 }
 
-// shut cancels the open regions. The lock is held.
-func (p *participant) shut() {
+// cancelRegions cancels the open regions. The lock is held.
+func (p *participant) cancelRegions() {
 	p.closed = true
 	for _, r := range p.regions {
 		r.end(ErrClosed)
 	}
 }
 
-// newest is the reading at which the open state began. The lock is held.
-func (p *participant) newest() clocksync.Instant {
+// newestReading is the reading at which the open state began. The lock is held.
+func (p *participant) newestReading() clocksync.Instant {
 	if start, open := p.core.Start(); open {
 		return start.Mono
 	}
@@ -161,18 +161,18 @@ type pace struct {
 	begun  bool   // that was reported
 }
 
-// due brings the next turn forward.
-func (p *pace) due(at clocksync.Instant) {
+// bringForward brings the next turn forward.
+func (p *pace) bringForward(at clocksync.Instant) {
 	if at >= p.until {
 		return
 	}
 	p.until = at
-	p.news()
+	p.noteNews()
 	p.nearer()
 }
 
-// news tells that there may be a turn.
-func (p *pace) news() {
+// noteNews tells that there may be a turn.
+func (p *pace) noteNews() {
 	if !p.begun && p.begin != nil {
 		p.begun = true
 		p.begin()

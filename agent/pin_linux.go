@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pins divides the cores that this process may use among its processors; nil if
+// divideCores divides the cores that this process may use among its processors; nil if
 // they have none of their own.
-func (n *Node) pins() ([][]int, error) {
+func (n *Node) divideCores() ([][]int, error) {
 	if !n.cfg.Pin && (n.cfg.Unbound || n.cfg.Processors == 1) {
 		return nil, nil
 	}
@@ -36,9 +36,9 @@ func (n *Node) pins() ([][]int, error) {
 	return pins, nil
 }
 
-// pin keeps the goroutine on one thread, and that on the processor's cores. It
+// pinThread keeps the goroutine on one thread, and that on the processor's cores. It
 // returns what ends that: the thread ends with it, for others must not inherit it.
-func (p *processor) pin() (unpin func()) {
+func (p *processor) pinThread() (unpin func()) {
 	if !p.node.cfg.Pin {
 		return func() {}
 	}

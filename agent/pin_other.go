@@ -4,12 +4,12 @@ package agent
 
 import "errors"
 
-// pins refuses where the system cannot keep a thread on a core.
-func (n *Node) pins() ([][]int, error) {
+// divideCores refuses where the system cannot keep a thread on a core.
+func (n *Node) divideCores() ([][]int, error) {
 	if n.cfg.Pin {
 		return nil, errors.New("processors can be pinned to cores on Linux only: leave out Pin")
 	}
 	return nil, nil
 }
 
-func (p *processor) pin() (unpin func()) { return func() {} }
+func (p *processor) pinThread() (unpin func()) { return func() {} }

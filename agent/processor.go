@@ -43,9 +43,9 @@ type processor struct {
 	is      bool                   // ... and whether it is one of processors
 }
 
-// admitted checks that the group is one of processors, and that its program's blocks
+// checkAdmission checks that the group is one of processors, and that its program's blocks
 // with threads fit the code that is here for them.
-func (p *processor) admitted() error {
+func (p *processor) checkAdmission() error {
 	p.m.mu.Lock()
 	defer p.m.mu.Unlock()
 	declared := p.m.core.Codec().Schema()
@@ -58,7 +58,7 @@ func (p *processor) admitted() error {
 	own[4] = scgs.StringValue(p.node.cfg.Name)
 	own[5], _ = wordList(wire.FieldLabels, p.node.cfg.Labels)
 	own[6] = scgs.IntValue(int64(p.node.cfg.Cores))
-	if p.node.cfg.Observe != nil && !slices.ContainsFunc(p.declared(), gostate.Observable) {
+	if p.node.cfg.Observe != nil && !slices.ContainsFunc(p.declaredBlocks(), gostate.Observable) {
 		p.m.log.Warn("nothing that is observed can be told: the state declares none of these fields as a float", "member", p.m.cfg.Name, "fields", reading.Fields())
 	}
 	own[7], _ = wordList(wire.FieldThreaded, p.node.threaded)
@@ -118,8 +118,8 @@ func (p *processor) admittedAgain() {
 	row := gostate.Defaults(declared)
 	copy(row[len(row)-wire.ProcessorFields:], p.own())
 	p.row = row
-	p.observe()
-	if err := p.tell(); err != nil {
+	p.fillRow()
+	if err := p.tellRow(); err != nil {
 		p.m.log.Error("the processor cannot tell its state", "member", p.m.cfg.Name, "error", err)
 	}
 }
@@ -128,8 +128,8 @@ func (p *processor) admittedAgain() {
 // has it.
 func (p *processor) own() []scgs.Value { return p.row[len(p.row)-wire.ProcessorFields:] }
 
-// tell begins the state that is in the row. The lock is held.
-func (p *processor) tell() error {
+// tellRow begins the state that is in the row. The lock is held.
+func (p *processor) tellRow() error {
 	m := p.m
 	if m.closed {
 		return ErrClosed
@@ -149,9 +149,9 @@ func (p *processor) isProcessor(declared scgs.Schema) bool {
 	return p.is
 }
 
-// phase tells that the processor has gone over to another phase, of a run if there
+// enterPhase tells that the processor has gone over to another phase, of a run if there
 // is one. The fields of blocks stay as they are.
-func (p *processor) phase(phase string, r *Run) error {
+func (p *processor) enterPhase(phase string, r *Run) error {
 	p.m.mu.Lock()
 	defer p.m.mu.Unlock()
 	own := p.own()
@@ -161,25 +161,25 @@ func (p *processor) phase(phase string, r *Run) error {
 		own[2] = scgs.IntValue(int64(r.program)) //nolint:gosec // It came as one.
 		own[3] = scgs.IntValue(int64(r.run))     //nolint:gosec // It came as one.
 	}
-	return p.tell()
+	return p.tellRow()
 }
 
-// set begins a state in which fill has replaced fields of blocks.
-func (p *processor) set(r *Run, fill func(declared scgs.Schema, row []scgs.Value) error) error {
+// setBlocks begins a state in which fill has replaced fields of blocks.
+func (p *processor) setBlocks(r *Run, fill func(declared scgs.Schema, row []scgs.Value) error) error {
 	p.m.mu.Lock()
 	defer p.m.mu.Unlock()
 	if p.current != r {
 		return errEnded
 	}
 	row := slices.Clone(p.row)
-	if err := fill(p.declared(), row); err != nil {
+	if err := fill(p.declaredBlocks(), row); err != nil {
 		return err
 	}
 	return p.setRow(row)
 }
 
-// declared is what the configuration declares for blocks. The lock is held.
-func (p *processor) declared() scgs.Schema {
+// declaredBlocks is what the configuration declares for blocks. The lock is held.
+func (p *processor) declaredBlocks() scgs.Schema {
 	schema := p.m.core.Codec().Schema()
 	return schema[:len(schema)-wire.ProcessorFields]
 }
@@ -190,22 +190,22 @@ var errEnded = errors.New("agent: the run of the block has ended")
 func (p *processor) setRow(row []scgs.Value) error {
 	before := p.row
 	p.row = row
-	err := p.tell()
+	err := p.tellRow()
 	if err != nil {
 		p.row = before
 	}
 	return err
 }
 
-// run is the goroutine of the processor.
-func (p *processor) run() {
+// runProcessor is the goroutine of the processor.
+func (p *processor) runProcessor() {
 	whole := false
 	defer func() {
 		if !whole {
-			p.node.running.Go(p.run) // A block has ended the goroutine.
+			p.node.running.Go(p.runProcessor) // A block has ended the goroutine.
 		}
 	}()
-	defer p.pin()()
+	defer p.pinThread()()
 	for {
 		err := p.m.Region(p.node.ctx, wire.ProcessorRegion, p.serve, OnActivate(wire.StartSignal, p.accept))
 		if _, canceled := errors.AsType[*Canceled](err); !canceled {
@@ -220,7 +220,7 @@ func (p *processor) run() {
 // serve runs the started blocks, one after the other.
 func (p *processor) serve(ctx context.Context, r *Region) error {
 	if p.last.run == 0 {
-		if err := p.phase(wire.PhaseIdle, nil); err != nil {
+		if err := p.enterPhase(wire.PhaseIdle, nil); err != nil {
 			return err
 		}
 	}
@@ -270,7 +270,7 @@ func (p *processor) do(ctx context.Context, r *Run) {
 	p.become(r)
 	out := outcome{wire.PhaseFailed, wire.BodyFailure, fmt.Appendf(nil, "block %q ended its goroutine without returning", r.block)}
 	defer func() { p.ended(ctx, r, out) }() // Also then.
-	out = carry(ctx, r, code)
+	out = runBlock(ctx, r, code)
 }
 
 // ended tells what a run has come to.
@@ -282,7 +282,7 @@ func (p *processor) ended(ctx context.Context, r *Run, out outcome) {
 	if out.kind != 0 {
 		p.deliver(r, out) //nolint:contextcheck // It goes on beside the next wait, until the node is closed.
 	}
-	if err := p.phase(out.phase, r); err != nil {
+	if err := p.enterPhase(out.phase, r); err != nil {
 		p.m.log.Warn("the end of a block cannot be told", "member", p.m.cfg.Name, "block", r.block, "error", err)
 	}
 }
@@ -302,7 +302,7 @@ func (p *processor) deliver(r *Run, out outcome) {
 	if len(out.body) <= wire.ShortResult {
 		b.Piece = out.body
 		if frame, err := wire.AppendBody(nil, &b); err == nil {
-			p.m.ride(frame)
+			p.m.queueFrame(frame)
 			wait = bodyCopy
 		}
 	}
@@ -324,8 +324,8 @@ func (p *processor) endDelivery() {
 	p.delivery.Wait()
 }
 
-// fetch returns the input of a run.
-func (p *processor) fetch(ctx context.Context, r *Run) ([]byte, error) {
+// fetchInput returns the input of a run.
+func (p *processor) fetchInput(ctx context.Context, r *Run) ([]byte, error) {
 	if r.input != nil {
 		return r.input, nil
 	}

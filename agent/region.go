@@ -92,8 +92,8 @@ type Region struct {
 // Name is the region's name.
 func (r *Region) Name() string { return r.name }
 
-// region runs work inside a new entry of a region.
-func (p *participant) region(ctx context.Context, name string, work Work, opts []RegionOption) error {
+// runRegion runs work inside a new entry of a region.
+func (p *participant) runRegion(ctx context.Context, name string, work Work, opts []RegionOption) error {
 	r, err := p.enter(ctx, name, work, opts)
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func (p *participant) region(ctx context.Context, name string, work Work, opts [
 	}()
 	err = r.do(work)
 	canceled = r.leave()
-	late := r.beside.result()
+	late := r.beside.takeResult()
 	whole = true
 	switch {
 	case canceled != nil:
@@ -141,11 +141,11 @@ func (p *participant) enter(ctx context.Context, name string, work Work, opts []
 			return nil, fmt.Errorf("agent: region %q: %w", name, err)
 		}
 	}
-	if err := p.process().declares(r); err != nil {
+	if err := p.process().checkRegion(r); err != nil {
 		return nil, err
 	}
 	if r.loss != nil && r.loss.Hold {
-		if err := r.admit(ctx); err != nil {
+		if err := r.awaitAdmission(ctx); err != nil {
 			r.unwatched()
 			return nil, err
 		}
@@ -155,7 +155,7 @@ func (p *participant) enter(ctx context.Context, name string, work Work, opts []
 		return nil, err
 	}
 	if r.loss != nil && !r.loss.Hold {
-		p.process().multiplexer.contact.enter(r.loss)
+		p.process().multiplexer.contact.enterRule(r.loss)
 	}
 	return r, nil
 }
@@ -168,7 +168,7 @@ func (p *participant) open(ctx context.Context, r *Region) error {
 	if p.closed {
 		return ErrClosed
 	}
-	out := p.input(&agentcore.Input{Kind: agentcore.InEnter, Region: r.name, Handlers: r.handlers})
+	out := p.stepInput(&agentcore.Input{Kind: agentcore.InEnter, Region: r.name, Handlers: r.handlers})
 	if out.Err != nil {
 		return fmt.Errorf("agent: %w", out.Err)
 	}
@@ -184,7 +184,7 @@ func (p *participant) open(ctx context.Context, r *Region) error {
 // unwatched ends the rule of the region, if it has one.
 func (r *Region) unwatched() {
 	if r.loss != nil {
-		r.p.process().multiplexer.contact.exit(r.loss)
+		r.p.process().multiplexer.contact.exitRule(r.loss)
 	}
 }
 
@@ -197,7 +197,7 @@ func (r *Region) leave() *control.Signal {
 	r.left = true
 	p := r.p
 	p.mu.Lock()
-	canceled := p.input(&agentcore.Input{Kind: agentcore.InExit, Entry: r.entry}).Signal
+	canceled := p.stepInput(&agentcore.Input{Kind: agentcore.InExit, Entry: r.entry}).Signal
 	if p.regions[r.name] == r {
 		delete(p.regions, r.name)
 	}
@@ -205,7 +205,7 @@ func (r *Region) leave() *control.Signal {
 	p.above.runDue()
 	r.unwatched()
 	r.unwatch()
-	r.beside.stop()
+	r.beside.stopHandlers()
 	r.end(nil)
 	return canceled
 }
@@ -216,7 +216,7 @@ func (r *Region) afterCancel(ctx context.Context, s *control.Signal) error {
 	if !declared {
 		handle = func(context.Context, Signal) error { return nil }
 	}
-	err := r.p.handle(ctx, s, handle)
+	err := r.p.runHandler(ctx, s, handle)
 	r.p.finish(s, control.Applied, "")
 	if !declared {
 		return &Canceled{signalOf(s)}
@@ -224,26 +224,26 @@ func (r *Region) afterCancel(ctx context.Context, s *control.Signal) error {
 	return err
 }
 
-// arrived takes note of a signal that the region accepted, and reports whether Check
+// noteArrived takes note of a signal that the region accepted, and reports whether Check
 // and Wait are to look. The lock is held.
-func (r *Region) arrived(s *control.Signal) bool {
+func (r *Region) noteArrived(s *control.Signal) bool {
 	if s.Kind == control.Cancel {
 		r.end(&Canceled{signalOf(s)})
 	}
 	if s.Kind == control.Activate && slices.Contains(r.handlers, control.Handler{Name: s.Name, At: control.AtOnce}) {
-		notify(r.beside.wake)
+		notifyChannel(r.beside.wake)
 		return false
 	}
 	return true
 }
 
-// attend makes Check and Wait look.
-func (r *Region) attend() {
+// attendSignals makes Check and Wait look.
+func (r *Region) attendSignals() {
 	r.pending.Store(true)
-	notify(r.wake)
+	notifyChannel(r.wake)
 }
 
-func notify(c chan struct{}) {
+func notifyChannel(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
@@ -267,7 +267,7 @@ func (r *Region) Check() error {
 func (r *Region) check() error {
 	for {
 		_, err := r.run()
-		free := r.holds()
+		free := r.heldUntil()
 		if err != nil || free == nil {
 			return err
 		}
@@ -288,7 +288,7 @@ func (r *Region) Wait(ctx context.Context) error {
 		if look {
 			ran, err := r.run()
 			whole = whole || ran
-			if free = r.holds(); err != nil || whole && free == nil {
+			if free = r.heldUntil(); err != nil || whole && free == nil {
 				return err
 			}
 		}
@@ -309,7 +309,7 @@ func (r *Region) run() (ran bool, err error) {
 		if s, err = r.take(s, err, &ran); s == nil {
 			return ran, err
 		}
-		err = r.p.handle(r.ctx, s, r.activate[s.Name])
+		err = r.p.runHandler(r.ctx, s, r.activate[s.Name])
 	}
 }
 
@@ -322,13 +322,13 @@ func (r *Region) take(done *control.Signal, err error, ran *bool) (*control.Sign
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if done != nil {
-		p.applied(done)
+		p.finishApplied(done)
 		if err != nil {
 			return nil, err
 		}
 	}
 	r.pending.Store(false) // First: the context may end at any time.
-	besideRan, err := r.beside.news()
+	besideRan, err := r.beside.takeNews()
 	*ran = *ran || besideRan
 	if r.ctx.Err() != nil {
 		r.pending.Store(true)
@@ -342,7 +342,7 @@ func (r *Region) take(done *control.Signal, err error, ran *bool) (*control.Sign
 		r.pending.Store(true)
 		return nil, err
 	}
-	s := p.input(&agentcore.Input{Kind: agentcore.InNext, Entry: r.entry, Delivery: control.AtCheck}).Signal
+	s := p.stepInput(&agentcore.Input{Kind: agentcore.InNext, Entry: r.entry, Delivery: control.AtCheck}).Signal
 	if s != nil {
 		r.pending.Store(true) // After one there may be another.
 	}
@@ -350,9 +350,9 @@ func (r *Region) take(done *control.Signal, err error, ran *bool) (*control.Sign
 	return s, nil
 }
 
-// handle runs a handler. The caller finishes the signal, but for a handler that does not
+// runHandler runs a handler. The caller finishes the signal, but for a handler that does not
 // return.
-func (p *participant) handle(ctx context.Context, s *control.Signal, handle Handler) error {
+func (p *participant) runHandler(ctx context.Context, s *control.Signal, handle Handler) error {
 	whole := false
 	defer func() {
 		if !whole {
@@ -364,13 +364,13 @@ func (p *participant) handle(ctx context.Context, s *control.Signal, handle Hand
 	return err
 }
 
-// applied finishes a signal whose handler has returned. The lock is held.
-func (p *participant) applied(s *control.Signal) {
-	p.input(&agentcore.Input{Kind: agentcore.InFinish, Signal: s, Fate: control.Applied})
+// finishApplied finishes a signal whose handler has returned. The lock is held.
+func (p *participant) finishApplied(s *control.Signal) {
+	p.stepInput(&agentcore.Input{Kind: agentcore.InFinish, Signal: s, Fate: control.Applied})
 }
 
 func (p *participant) finish(s *control.Signal, fate control.Fate, detail string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.input(&agentcore.Input{Kind: agentcore.InFinish, Signal: s, Fate: fate, Detail: detail})
+	p.stepInput(&agentcore.Input{Kind: agentcore.InFinish, Signal: s, Fate: fate, Detail: detail})
 }

@@ -23,13 +23,13 @@ type sender struct {
 	publish func(subject string, frame []byte) error
 }
 
-// flush takes what is due, or all there is, under the lock, which is held and then given up,
+// flushDue takes what is due, or all there is, under the lock, which is held and then given up,
 // publishes it without, and returns when it is to be called again, and whether it is to be
 // called then. A multiplexer takes note of what is told.
-func (m *Member) flush(s *sender, multiplexer *agentcore.Multiplexer, all bool) (wake clocksync.Instant, waits bool) {
+func (m *Member) flushDue(s *sender, multiplexer *agentcore.Multiplexer, all bool) (wake clocksync.Instant, waits bool) {
 	m.pace.until = clocksync.MinInstant // Who is here need not be woken.
-	at, now := readAbove(m.mu, m.stamp, m.newest), m.now()
-	m.step(now, &agentcore.Input{Kind: agentcore.InTick, At: at, All: all}, &s.out)
+	at, now := readAbove(m.mu, m.stampClock, m.newestReading), m.now()
+	m.stepMachine(now, &agentcore.Input{Kind: agentcore.InTick, At: at, All: all}, &s.out)
 	s.codec = m.core.Codec()
 	if multiplexer != nil {
 		multiplexer.Told(m.core)
@@ -110,9 +110,9 @@ func (m *Member) send(s *sender, subject string, frame []byte, err error) {
 	}
 }
 
-// receive takes one message of the synchronizer.
-func (m *Member) receive(msg bus.Message) {
-	m.heard()
+// receiveMessage takes one message of the synchronizer.
+func (m *Member) receiveMessage(msg bus.Message) {
+	m.noteHeard()
 	if err := m.decode(msg.Data); err != nil {
 		m.badFrames.Add(1)
 		m.log.Debug("a message was refused", telemetry.ClassKey, "frame", "subject", msg.Subject, "error", err)
@@ -150,8 +150,8 @@ func (m *Member) decode(frame []byte) error {
 		}
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.input(&agentcore.Input{Kind: agentcore.InResend, Resend: &r})
-		m.multiplexer.contact.led()
+		m.stepInput(&agentcore.Input{Kind: agentcore.InResend, Resend: &r})
+		m.multiplexer.contact.noteLeader()
 	case wire.KindSignals:
 		s, err := wire.DecodeSignals(frame)
 		if err != nil {
@@ -166,7 +166,7 @@ func (m *Member) decode(frame []byte) error {
 
 func (m *Member) onWelcome(w *wire.Welcome) {
 	m.mu.Lock()
-	out := m.input(&agentcore.Input{Kind: agentcore.InWelcome, Welcome: w})
+	out := m.stepInput(&agentcore.Input{Kind: agentcore.InWelcome, Welcome: w})
 	reception, why := out.Reception, out.Why
 	answer := reception == agentcore.Accepted || reception == agentcore.Refused
 	first := answer && !m.answered
@@ -186,7 +186,7 @@ func (m *Member) onWelcome(w *wire.Welcome) {
 		unfit = m.refit()
 	}
 	m.linkWelcomed(w, reception)
-	moved := m.moved(w)
+	moved := m.isClockMoved(w)
 	var news welcomeNews
 	switch reception { //nolint:exhaustive // The others change nothing.
 	case agentcore.Accepted:
@@ -204,7 +204,7 @@ func (m *Member) onWelcome(w *wire.Welcome) {
 	}
 	m.mu.Unlock()
 	if reception == agentcore.Accepted {
-		m.multiplexer.contact.accepted(w)
+		m.multiplexer.contact.noteAccepted(w)
 	}
 	if unfit != nil {
 		m.log.Error("the synchronizer declares another state than the program sets, so no state is sent until the two agree", "member", m.cfg.Name, "synchronizer", w.Synchronizer, "error", unfit)
@@ -241,7 +241,7 @@ func (m *Member) refit() error {
 	case err == nil:
 		err = m.setRow(row)
 	case told != nil:
-		m.input(&agentcore.Input{Kind: agentcore.InUnfit, Schema: told})
+		m.stepInput(&agentcore.Input{Kind: agentcore.InUnfit, Schema: told})
 	}
 	return err
 }
@@ -267,7 +267,7 @@ type welcomeNews struct {
 // welcomedAgain reports what a later synchronizer says, or the same one when the
 // member has introduced itself again: it was away, or the clock has changed.
 func (m *Member) welcomedAgain(w *wire.Welcome, reception agentcore.Reception, news welcomeNews) {
-	if reception == agentcore.Accepted && m.compare(w) {
+	if reception == agentcore.Accepted && m.compareStamps(w) {
 		m.observeClock()
 		m.log.Info("the clock is measured against another synchronizer's clock now", "member", m.cfg.Name, "synchronizer", w.Synchronizer)
 	}
@@ -287,16 +287,16 @@ func (m *Member) welcomedAgain(w *wire.Welcome, reception agentcore.Reception, n
 func (m *Member) onProbe(p *wire.Probe) {
 	m.mu.Lock()
 	m.byItself = true
-	m.input(&agentcore.Input{Kind: agentcore.InProbe, Probe: p})
-	m.multiplexer.contact.led()
+	m.stepInput(&agentcore.Input{Kind: agentcore.InProbe, Probe: p})
+	m.multiplexer.contact.noteLeader()
 	l := m.level
 	if l != nil {
-		l.turns.due(m.due.Probe)
+		l.turns.bringForward(m.due.Probe)
 	}
-	hurry := m.hurried()
+	hurry := m.takeHurry()
 	m.mu.Unlock()
 	l.runDue()
-	hurry.hurry()
+	hurry.sendDue()
 }
 
 // onSignals lets signals into the regions of the process, and shows them to its
@@ -304,13 +304,13 @@ func (m *Member) onProbe(p *wire.Probe) {
 // another group.
 func (m *Member) onSignals(s *wire.Signals) {
 	m.mu.Lock()
-	fresh := m.input(&agentcore.Input{Kind: agentcore.InSignals, Signals: s}).Fresh
-	for _, r := range m.deliver(fresh, nil) {
-		r.attend()
+	fresh := m.stepInput(&agentcore.Input{Kind: agentcore.InSignals, Signals: s}).Fresh
+	for _, r := range m.deliverSignals(fresh, nil) {
+		r.attendSignals()
 	}
 	l := m.level
 	if s.Synchronizer == m.core.Synchronizer() {
-		m.multiplexer.contact.led()
+		m.multiplexer.contact.noteLeader()
 		if l != nil {
 			l.fromParent(fresh)
 		}
@@ -331,16 +331,16 @@ func (m *Member) busOptions() bus.Options {
 			m.recall()
 		},
 		OnError: func(err error) {
-			if !m.lacks(err) {
+			if !m.lacksPermission(err) {
 				m.log.Warn("the connection complains", telemetry.ClassKey, bus.Class(err), "member", m.cfg.Name, "error", err)
 			}
 		},
 	}
 }
 
-// lacks reports whether a complaint of the server is that the member may not use a subject
+// lacksPermission reports whether a complaint of the server is that the member may not use a subject
 // of its own, and tells of it.
-func (m *Member) lacks(err error) bool {
+func (m *Member) lacksPermission(err error) bool {
 	refuses := func(subject string) bool { return strings.Contains(err.Error(), strconv.Quote(subject)) }
 	if errors.Is(err, bus.ErrPermission) && (refuses(m.reports) || refuses(m.subjects.Signal(m.cfg.Name))) {
 		select {
@@ -363,6 +363,6 @@ func (m *Member) recall() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.away = true
-	m.input(&agentcore.Input{Kind: agentcore.InRecall})
-	notify(m.multiplexer.contact.wake)
+	m.stepInput(&agentcore.Input{Kind: agentcore.InRecall})
+	notifyChannel(m.multiplexer.contact.wake)
 }

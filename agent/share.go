@@ -29,9 +29,9 @@ type shareKey struct {
 // shares are the multiplexers of the process.
 var shares bus.Pool[shareKey, *multiplexer] //nolint:gochecknoglobals // Members that know nothing of each other share a connection.
 
-// connected makes a member with a connection, its own or one that is there already.
-func (j *joining) connected(ctx context.Context, url string, cfg *Config) (m *Member, err error) {
-	server, options, err := j.server(url)
+// connectMember makes a member with a connection, its own or one that is there already.
+func (j *joining) connectMember(ctx context.Context, url string, cfg *Config) (m *Member, err error) {
+	server, options, err := j.findServer(url)
 	if err != nil {
 		return nil, err
 	}
@@ -52,11 +52,11 @@ func (j *joining) connected(ctx context.Context, url string, cfg *Config) (m *Me
 			return nil, server.Explain(err)
 		}
 		m.multiplexer = newMultiplexer("", m.subjects, m.bus, cfg.Logger)
-		m.multiplexer.auto, m.release = cfg.auto, m.multiplexer.end
+		m.multiplexer.auto, m.release = cfg.auto, m.multiplexer.endMultiplexer
 		return m, nil
 	default:
 		begin := func() (*multiplexer, error) { return j.multiplexed(ctx, &server, options, cfg) }
-		end := func(c *multiplexer) error { return errors.Join(c.end(), c.bus.Close()) }
+		end := func(c *multiplexer) error { return errors.Join(c.endMultiplexer(), c.bus.Close()) }
 		if c, release, err = shares.Take(ctx, key, begin, end); err != nil {
 			return nil, err
 		}
@@ -70,8 +70,8 @@ func (j *joining) connected(ctx context.Context, url string, cfg *Config) (m *Me
 	return m, nil
 }
 
-// server is what to dial, if anything, and the options for it.
-func (j *joining) server(url string) (connect.Server, []nats.Option, error) {
+// findServer is what to dial, if anything, and the options for it.
+func (j *joining) findServer(url string) (connect.Server, []nats.Option, error) {
 	switch {
 	case j.conn != nil || j.node != nil:
 		return connect.Server{}, nil, nil
@@ -99,7 +99,7 @@ func (j *joining) multiplexed(ctx context.Context, server *connect.Server, optio
 	var made atomic.Pointer[multiplexer]
 	b, err := j.dial(ctx, server.URL, bus.Options{Extra: options, Explain: server.Explain, Name: "pegasus agent " + cfg.Group + "/" + cfg.Name, OnError: func(err error) { //nolint:contextcheck // It comes when Join has long returned.
 		if c := made.Load(); c != nil {
-			c.complained(err)
+			c.noteComplaint(err)
 		}
 	}})
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 // scope names what the metrics and spans come from.
 const scope = "github.com/gopegasus/pegasus/agent"
 
-// observe shows the counters of the member from now on, which are only read when
+// observeCounters shows the counters of the member from now on, which are only read when
 // somebody collects.
-func (m *Member) observe() error {
+func (m *Member) observeCounters() error {
 	if m.cfg.MeterProvider == nil {
 		return nil
 	}
@@ -51,9 +51,9 @@ func (m *Member) observe() error {
 	return nil
 }
 
-// unobserve ends what observe and observeClock have begun. No message is handled any
+// endObserving ends what observe and observeClock have begun. No message is handled any
 // more, and the lock of the process is not held, which the meter's callbacks take.
-func (m *Member) unobserve() error {
+func (m *Member) endObserving() error {
 	var faults []error
 	for _, one := range []metric.Registration{m.counters, m.clockShown} {
 		if one != nil {

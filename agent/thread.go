@@ -50,9 +50,9 @@ func (m *Member) Thread(name string, opts ...ThreadOption) (*Thread, error) {
 	if m.level == nil {
 		return nil, fmt.Errorf("agent: thread %q: the configuration declares no threads below group %q: add a synchronizer with members: {threads: N} and the group's as its parent", name, m.cfg.Group)
 	}
-	t, err := m.level.open(name, opts)
+	t, err := m.level.openThread(name, opts)
 	if err == nil {
-		err = t.await()
+		err = t.awaitAnswer()
 	}
 	if err != nil {
 		return nil, err
@@ -60,8 +60,8 @@ func (m *Member) Thread(name string, opts ...ThreadOption) (*Thread, error) {
 	return t, nil
 }
 
-// open adds a thread, which is to be awaited.
-func (l *level) open(name string, opts []ThreadOption) (*Thread, error) {
+// openThread adds a thread, which is to be awaited.
+func (l *level) openThread(name string, opts []ThreadOption) (*Thread, error) {
 	t := &Thread{name: name, joined: make(chan error, 1), gone: make(chan struct{})}
 	t.above = l
 	hello := wire.Hello{Member: name, Host: l.m.cfg.Host, Domain: l.m.clock.Domain()}
@@ -76,8 +76,8 @@ func (l *level) open(name string, opts []ThreadOption) (*Thread, error) {
 	return t, l.add(t, hello)
 }
 
-// await waits for the level's answer to a new thread.
-func (t *Thread) await() error {
+// awaitAnswer waits for the level's answer to a new thread.
+func (t *Thread) awaitAnswer() error {
 	select {
 	case err := <-t.joined:
 		if err != nil {
@@ -105,14 +105,14 @@ func (t *Thread) Name() string { return t.name }
 // for entering and leaving regions.
 func (t *Thread) Set(state any) error {
 	t.mu.Lock()
-	defer t.above.unlock()
-	return t.set(state)
+	defer t.above.unlockTakingTurns()
+	return t.beginState(state)
 }
 
 // Region runs work inside a region of the thread, as [Member.Region] does for a
 // process.
 func (t *Thread) Region(ctx context.Context, name string, work Work, opts ...RegionOption) error {
-	return t.region(ctx, name, work, opts)
+	return t.runRegion(ctx, name, work, opts)
 }
 
 // Stats returns the counters of the thread.
@@ -127,10 +127,10 @@ func (t *Thread) Stats() Stats {
 // again does nothing.
 func (t *Thread) Close() error {
 	t.mu.Lock()
-	t.shut()
+	t.cancelRegions()
 	t.leaving = true
-	t.input(&agentcore.Input{Kind: agentcore.InLeave})
-	t.pace.due(clocksync.MinInstant)
+	t.stepInput(&agentcore.Input{Kind: agentcore.InLeave})
+	t.pace.bringForward(clocksync.MinInstant)
 	t.mu.Unlock()
 	t.above.runDue()
 	select {
@@ -160,8 +160,8 @@ func (l *level) add(t *Thread, hello wire.Hello) error {
 		core: agentcore.New(agentcore.Options{Hello: hello, Local: true}), last: clocksync.MinInstant, due: agentcore.Due{Wake: clocksync.MinInstant},
 	}
 	l.threads = slices.Insert(l.threads, i, t)
-	l.summarize()
-	t.pace.due(t.due.Wake)
+	l.summarizeThreads()
+	t.pace.bringForward(t.due.Wake)
 	return nil
 }
 

@@ -129,7 +129,7 @@ func (p *processor) crew(r *Run, opts []ThreadOption) (*crew, error) {
 	c.level.told = func(row []scgs.Value) { p.summarized(plan, row) }
 	m.level = c.level
 	m.mu.Unlock()
-	c.running.Go(c.level.run)
+	c.running.Go(c.level.runTurns)
 	if err := c.open(opts); err != nil {
 		c.end()
 		return nil, fmt.Errorf("block %q: %w", r.block, err)
@@ -140,14 +140,14 @@ func (p *processor) crew(r *Run, opts []ThreadOption) (*crew, error) {
 // open adds the threads to the level, all before any is awaited.
 func (c *crew) open(opts []ThreadOption) error {
 	for i := range c.threads {
-		t, err := c.level.open("t"+strconv.Itoa(i), opts)
+		t, err := c.level.openThread("t"+strconv.Itoa(i), opts)
 		if err != nil {
 			return err
 		}
 		c.threads[i] = &BlockThread{t, c.run, i, len(c.threads)}
 	}
 	for _, t := range c.threads {
-		if err := t.thread.await(); err != nil {
+		if err := t.thread.awaitAnswer(); err != nil {
 			return err
 		}
 	}
@@ -168,7 +168,7 @@ func (c *crew) work(ctx context.Context, do func(context.Context, *BlockThread) 
 				}
 				c.returned(t, err, cancel)
 			}()
-			defer c.p.pin()()
+			defer c.p.pinThread()()
 			err = do(ctx, t)
 		})
 	}
@@ -196,8 +196,8 @@ func (c *crew) end() {
 	m := c.p.m
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c.level.finish()
-	c.level.shut()
+	c.level.takeLastTurns()
+	c.level.shutThreads()
 	m.gone = m.gone.add(c.level.signalStats())
 	m.level = nil
 }

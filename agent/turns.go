@@ -56,16 +56,16 @@ func newTurns(lock sync.Locker) *turns {
 
 func (t *turns) lookAt(at clocksync.Instant) { t.look.Store(int64(at)) }
 
-// worth reports whether a caller has reason to ask for a turn. It needs no lock: of what
+// isWorthAsking reports whether a caller has reason to ask for a turn. It needs no lock: of what
 // the caller itself has marked it knows. The clock is read only where it matters.
-func (t *turns) worth(now func() clocksync.Instant) bool {
+func (t *turns) isWorthAsking(now func() clocksync.Instant) bool {
 	at := clocksync.Instant(t.look.Load())
 	return at == clocksync.MinInstant || at != clocksync.MaxInstant && at <= now()
 }
 
-// begin reports whether the turn that is due is that of who asks, the goroutine or a
+// beginTurn reports whether the turn that is due is that of who asks, the goroutine or a
 // caller. Where it is nobody's yet it sees to it that the goroutine asks in time.
-func (t *turns) begin(now clocksync.Instant, caller bool) bool {
+func (t *turns) beginTurn(now clocksync.Instant, caller bool) bool {
 	switch {
 	case t.taken || t.over:
 		t.lookAt(clocksync.MaxInstant)
@@ -79,14 +79,14 @@ func (t *turns) begin(now clocksync.Instant, caller bool) bool {
 	return true
 }
 
-// seize takes a turn that need not be due, when nobody is in one.
-func (t *turns) seize() {
-	t.calm()
+// seizeTurn takes a turn that need not be due, when nobody is in one.
+func (t *turns) seizeTurn() {
+	t.awaitCalm()
 	t.taken = true
 }
 
-// end says that who was in a turn has left it.
-func (t *turns) end(now clocksync.Instant) {
+// endTurn says that who was in a turn has left it.
+func (t *turns) endTurn(now clocksync.Instant) {
 	t.taken = false
 	t.arm(now)
 	t.left.Broadcast()
@@ -95,7 +95,7 @@ func (t *turns) end(now clocksync.Instant) {
 // arm has the goroutine ask when the next turn is due.
 func (t *turns) arm(now clocksync.Instant) {
 	if t.until <= now {
-		notify(t.handed)
+		notifyChannel(t.handed)
 		t.lookAt(t.callers) // It may be sooner.
 		return
 	}
@@ -106,9 +106,9 @@ func (t *turns) arm(now clocksync.Instant) {
 	t.lookAt(t.until)
 }
 
-// wait returns when the goroutine is to ask for a turn, with the lock held, or false,
+// awaitTurn returns when the goroutine is to ask for a turn, with the lock held, or false,
 // without, when it is to stop.
-func (t *turns) wait(stop <-chan struct{}) bool {
+func (t *turns) awaitTurn(stop <-chan struct{}) bool {
 	fired := false
 	select {
 	case <-t.handed:
@@ -124,9 +124,9 @@ func (t *turns) wait(stop <-chan struct{}) bool {
 	return true
 }
 
-// spent says when callers may take turns again, after one of so many states that is over
+// pauseCallers says when callers may take turns again, after one of so many states that is over
 // now. One that took long is not dear yet: its goroutine may have been stopped.
-func (t *turns) spent(now clocksync.Instant, took time.Duration, states int, signals bool) {
+func (t *turns) pauseCallers(now clocksync.Instant, took time.Duration, states int, signals bool) {
 	most := dearState * time.Duration(max(states, 1))
 	if took <= most {
 		t.dear = 0
@@ -143,14 +143,14 @@ func (t *turns) spent(now clocksync.Instant, took time.Duration, states int, sig
 	}
 }
 
-// close has nobody begin a turn any more.
-func (t *turns) close() {
+// closeTurns has nobody begin a turn any more.
+func (t *turns) closeTurns() {
 	t.over = true
 	t.lookAt(clocksync.MaxInstant)
 }
 
-// calm waits until nobody is in a turn. The lock is not held meanwhile.
-func (t *turns) calm() {
+// awaitCalm waits until nobody is in a turn. The lock is not held meanwhile.
+func (t *turns) awaitCalm() {
 	for t.taken {
 		t.left.Wait()
 	}

@@ -36,23 +36,23 @@ func newTestTurns(t *testing.T) *turns {
 // leaves it to who is in one.
 func TestWhoIsInATurn(t *testing.T) {
 	turns := newTestTurns(t)
-	if turns.worth(at(second)) || turns.begin(second, true) {
+	if turns.isWorthAsking(at(second)) || turns.beginTurn(second, true) {
 		t.Fatal("a turn begins though none is due")
 	}
-	turns.due(clocksync.MinInstant)
-	if !turns.worth(at(second)) || !turns.begin(second, true) {
+	turns.bringForward(clocksync.MinInstant)
+	if !turns.isWorthAsking(at(second)) || !turns.beginTurn(second, true) {
 		t.Fatal("the turn that is due is not the caller's")
 	}
 	turns.until = clocksync.MaxInstant // As who takes what is due does.
-	turns.due(second + 1)
-	if turns.worth(at(second+2)) || turns.begin(second+2, true) || turns.begin(second+2, false) {
+	turns.bringForward(second + 1)
+	if turns.isWorthAsking(at(second+2)) || turns.beginTurn(second+2, true) || turns.beginTurn(second+2, false) {
 		t.Error("two are in a turn")
 	}
-	turns.end(second + 2)
+	turns.endTurn(second + 2)
 	if !handedOver(turns) {
 		t.Error("what came during the turn is nobody's")
 	}
-	if !turns.worth(at(second+3)) || !turns.begin(second+3, true) {
+	if !turns.isWorthAsking(at(second+3)) || !turns.beginTurn(second+3, true) {
 		t.Error("a caller who comes before the goroutine does not get the turn")
 	}
 }
@@ -60,28 +60,28 @@ func TestWhoIsInATurn(t *testing.T) {
 // TestHandOver: a turn that is due later is the goroutine's in time, which is told once.
 func TestHandOver(t *testing.T) {
 	turns := newTestTurns(t)
-	turns.due(2 * second)
-	if !turns.worth(at(second)) {
+	turns.bringForward(2 * second)
+	if !turns.isWorthAsking(at(second)) {
 		t.Error("nobody arms the timer")
 	}
-	if turns.begin(second, true) || turns.armed != 2*second || handedOver(turns) {
+	if turns.beginTurn(second, true) || turns.armed != 2*second || handedOver(turns) {
 		t.Errorf("armed for %v, want %v", turns.armed, 2*second)
 	}
-	if turns.worth(at(second + 1)) {
+	if turns.isWorthAsking(at(second + 1)) {
 		t.Error("the timer would be armed again")
 	}
-	if !turns.worth(at(2*second)) || !turns.begin(2*second, false) {
+	if !turns.isWorthAsking(at(2*second)) || !turns.beginTurn(2*second, false) {
 		t.Error("the turn that time has made due does not begin")
 	}
 	turns.left.L.Unlock()
 	turns.timer.Reset(0)
-	if !turns.wait(nil) || turns.armed != clocksync.MaxInstant {
+	if !turns.awaitTurn(nil) || turns.armed != clocksync.MaxInstant {
 		t.Error("a timer that has fired counts as armed")
 	}
 	turns.left.L.Unlock()
 	stop := make(chan struct{})
 	close(stop)
-	if turns.wait(stop) {
+	if turns.awaitTurn(stop) {
 		t.Error("a goroutine that is to stop asks for a turn")
 	}
 	turns.left.L.Lock()
@@ -94,29 +94,29 @@ func TestCredit(t *testing.T) {
 	now, n := second, 0
 	const took = 10 * time.Microsecond
 	for ; turns.callers <= now; n++ {
-		turns.due(clocksync.MinInstant)
-		if !turns.begin(now, true) {
+		turns.bringForward(clocksync.MinInstant)
+		if !turns.beginTurn(now, true) {
 			t.Fatal("no turn within the credit")
 		}
 		turns.until = clocksync.MaxInstant
 		now = now.Add(took)
-		turns.spent(now, took, 1, false)
-		turns.end(now)
+		turns.pauseCallers(now, took, 1, false)
+		turns.endTurn(now)
 	}
 	if want := int(credit / took); n != want {
 		t.Errorf("%d turns of %v on end, want %d", n, took, want)
 	}
-	turns.due(clocksync.MinInstant)
-	if turns.begin(now, true) || !handedOver(turns) {
+	turns.bringForward(clocksync.MinInstant)
+	if turns.beginTurn(now, true) || !handedOver(turns) {
 		t.Error("a turn beyond the credit is not handed over")
 	}
-	if turns.worth(at(turns.callers-1)) || !turns.worth(at(turns.callers)) {
+	if turns.isWorthAsking(at(turns.callers-1)) || !turns.isWorthAsking(at(turns.callers)) {
 		t.Error("a caller does not ask again when its time has come")
 	}
-	if !turns.begin(now, false) {
+	if !turns.beginTurn(now, false) {
 		t.Error("the goroutine has no turn")
 	}
-	turns.spent(now, took, 1, true)
+	turns.pauseCallers(now, took, 1, true)
 	if turns.callers > now {
 		t.Error("a turn with signals keeps callers away")
 	}
@@ -128,23 +128,23 @@ func TestDearTurns(t *testing.T) {
 	turns := newTestTurns(t)
 	now := second
 	for range dearTurns {
-		turns.spent(now, 10*dearState, 20, false)
+		turns.pauseCallers(now, 10*dearState, 20, false)
 	}
 	if turns.callers == clocksync.MaxInstant {
 		t.Error("turns of many states are dear")
 	}
 	for range dearTurns - 1 {
-		turns.spent(now, 2*dearState, 1, false)
+		turns.pauseCallers(now, 2*dearState, 1, false)
 	}
 	if turns.callers == clocksync.MaxInstant {
 		t.Error("two turns are dear already")
 	}
-	turns.spent(now, 2*dearState, 1, false)
-	turns.due(clocksync.MinInstant)
-	if turns.begin(now+1000*second, true) || !turns.begin(now, false) {
+	turns.pauseCallers(now, 2*dearState, 1, false)
+	turns.bringForward(clocksync.MinInstant)
+	if turns.beginTurn(now+1000*second, true) || !turns.beginTurn(now, false) {
 		t.Error("a dear turn is a caller's")
 	}
-	turns.spent(now, dearState, 1, false)
+	turns.pauseCallers(now, dearState, 1, false)
 	if turns.callers == clocksync.MaxInstant {
 		t.Error("callers never come back")
 	}
@@ -153,23 +153,23 @@ func TestDearTurns(t *testing.T) {
 // TestCloseTurns: nobody begins one any more, and calm waits for who is in one.
 func TestCloseTurns(t *testing.T) {
 	turns := newTestTurns(t)
-	turns.seize()
-	turns.close()
+	turns.seizeTurn()
+	turns.closeTurns()
 	left := make(chan bool)
 	go func() {
 		turns.left.L.Lock()
 		defer turns.left.L.Unlock()
 		left <- turns.taken
-		turns.end(second)
+		turns.endTurn(second)
 	}()
 	turns.left.L.Unlock()
 	if !<-left {
 		t.Error("nobody is in the turn that was seized")
 	}
 	turns.left.L.Lock()
-	turns.calm()
-	turns.due(clocksync.MinInstant)
-	if turns.taken || turns.begin(second, true) || turns.begin(second, false) {
+	turns.awaitCalm()
+	turns.bringForward(clocksync.MinInstant)
+	if turns.taken || turns.beginTurn(second, true) || turns.beginTurn(second, false) {
 		t.Error("a turn begins after the end")
 	}
 }

@@ -101,7 +101,7 @@ func (s *setter) rebind(declared scgs.Schema) error {
 func (s *setter) set(state unsafe.Pointer) error {
 	hurry, err := s.locked(state)
 	s.of.above.runDue()
-	hurry.hurry()
+	hurry.sendDue()
 	return err
 }
 
@@ -121,9 +121,9 @@ func (s *setter) locked(state unsafe.Pointer) (hurry *multiplexer, err error) {
 	if p.owner != nil {
 		p.owner.byItself = true
 	}
-	err = p.begin(s.bound, state)
+	err = p.beginPlainState(s.bound, state)
 	if p.owner != nil && err == nil {
 		err = p.owner.replaced
 	}
-	return p.owner.hurried(), err
+	return p.owner.takeHurry(), err
 }

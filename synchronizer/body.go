@@ -18,10 +18,10 @@ type gathered struct {
 	bytes        []byte
 }
 
-// body answers a request on the data subject: for a piece of an input, or with a piece of a
+// answerBody answers a request on the data subject: for a piece of an input, or with a piece of a
 // run's result.
-func (l *loop) body(it *item) {
-	if _, leads := l.awake(l.opt.now()); !leads {
+func (l *loop) answerBody(it *item) {
+	if _, leads := l.checkAwake(l.opt.now()); !leads {
 		return
 	}
 	b, ok := l.decodeBody(it.member, it.body.Data, l.opt.now())
@@ -33,13 +33,13 @@ func (l *loop) body(it *item) {
 		l.giveInput(&answer)
 	} else {
 		l.takeBody(&b, &answer)
-		l.journal.sync() // The processor forgets a piece when it learns that the piece was taken.
+		l.journal.syncJournal() // The processor forgets a piece when it learns that the piece was taken.
 	}
 	frame, err := wire.AppendBody(nil, &answer)
 	if err == nil {
 		err = l.bus.Reply(*it.body, frame)
 	}
-	l.replied(*it.body, err)
+	l.noteUnsentReply(*it.body, err)
 }
 
 // decodeBody refuses a body that names another processor than its subject.
@@ -50,7 +50,7 @@ func (l *loop) decodeBody(subject string, frame []byte, at clocksync.Instant) (b
 		err = fmt.Errorf("a body of %q on the subject of %q", b.Member, subject)
 	}
 	if err != nil {
-		l.malformed(subject, err)
+		l.rejectMalformed(subject, err)
 		return b, false
 	}
 	l.countFrame()
@@ -60,7 +60,7 @@ func (l *loop) decodeBody(subject string, frame []byte, at clocksync.Instant) (b
 // ofRun asks for the run that a body is of: its input, whether it is one of the
 // processor's, and whether what it has come to is there already.
 func (l *loop) ofRun(b *wire.Body) (input string, found, handed bool) {
-	a := l.ask(l.now, &synccore.Question{Run: &synccore.RunKey{Processor: b.Member, Program: b.Program, Run: b.Run}})
+	a := l.askCore(l.now, &synccore.Question{Run: &synccore.RunKey{Processor: b.Member, Program: b.Program, Run: b.Run}})
 	return a.Input, a.Found, a.Handed
 }
 
@@ -109,7 +109,7 @@ func (l *loop) takeBody(b, answer *wire.Body) {
 	l.input = synccore.Input{Kind: synccore.InBody, From: b.Member, Body: &plan.Body{
 		Program: b.Program, Run: b.Run, Kind: b.Kind, Text: strings.ToValidUTF8(string(g.bytes), "?"),
 	}}
-	l.step(l.opt.now())
+	l.stepCore(l.opt.now())
 	if answer.Reason = l.output.Refused; answer.Reason != "" {
 		fate = bodyRefused
 	}

@@ -8,15 +8,15 @@ import (
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
-// unbundle steps the core with each part of a multiplexer's bundle, and last with its evidence.
+// stepBundle steps the core with each part of a multiplexer's bundle, and last with its evidence.
 // No member is probed before that: the bundle may have the missing reports.
-func (l *loop) unbundle(it *item) {
+func (l *loop) stepBundle(it *item) {
 	err := wire.DecodeBundle(it.frame, &l.bundle)
 	if err == nil && it.ack {
 		err = errors.New("a bundle does not belong on this subject")
 	}
 	if err != nil {
-		l.malformed(it.member, err)
+		l.rejectMalformed(it.member, err)
 		return
 	}
 	b, more := &l.bundle, l.more
@@ -36,7 +36,7 @@ func (l *loop) unbundle(it *item) {
 			l.brought(&part)
 		default:
 			part.ack = kind == wire.KindAck
-			l.receive(&part)
+			l.receiveFrame(&part)
 		}
 	}
 	l.more = more && !shared
@@ -44,12 +44,12 @@ func (l *loop) unbundle(it *item) {
 		l.more = more || shared
 		l.input = synccore.Input{Kind: synccore.InAlive, From: it.member, Alive: b.Alive}
 		l.arrived = it.at
-		l.step(l.opt.now())
+		l.stepCore(l.opt.now())
 	}
 	if l.more = more; shared {
 		l.input = synccore.Input{Kind: synccore.InShared, From: it.member, Group: it.group, Shared: b}
 		l.arrived, l.framed = it.at, true
-		l.step(l.opt.now())
+		l.stepCore(l.opt.now())
 	}
 }
 
@@ -100,8 +100,8 @@ func (l *loop) sendAll(signals []wire.Addressed[wire.Signals]) {
 	}
 }
 
-// enclose makes a frame a part of a bundle. It is false if that has to travel alone.
-func (l *loop) enclose(to *carried, member string, encode func([]byte) ([]byte, error)) bool {
+// encloseFrame makes a frame a part of a bundle. It is false if that has to travel alone.
+func (l *loop) encloseFrame(to *carried, member string, encode func([]byte) ([]byte, error)) bool {
 	from := len(to.bytes)
 	frame, err := encode(to.bytes)
 	if err != nil || len(frame)-from > wire.MaxPart {
@@ -114,7 +114,7 @@ func (l *loop) enclose(to *carried, member string, encode func([]byte) ([]byte, 
 
 func (l *loop) sendBundle(d *carried) {
 	for rest, failed := d.bundle, false; !rest.Empty() && !failed; {
-		l.send(d.subject, func(dst []byte) (frame []byte, err error) {
+		l.sendFrame(d.subject, func(dst []byte) (frame []byte, err error) {
 			frame, rest, err = wire.AppendBundle(dst, &rest)
 			failed = err != nil
 			return frame, err

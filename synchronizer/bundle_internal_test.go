@@ -56,7 +56,7 @@ func TestBundle(t *testing.T) {
 			rejected += fmt.Sprintf("%v of %s: %s\n", r.Reason, r.From, r.Detail)
 		}
 	}
-	take := func(frame []byte) { l.receive(&item{member: "n", frame: frame, at: now}) }
+	take := func(frame []byte) { l.receiveFrame(&item{member: "n", frame: frame, at: now}) }
 
 	take(c.bundle([]wire.Part{{Member: "n-0", Frame: c.carried("n-0")}, {Member: "n-1", Frame: c.carried("n-1")}}))
 	first, second := c.batch("n-0", 1, now, 1), c.batch("n-1", 1, now.Add(2*time.Millisecond), 1)
@@ -76,7 +76,7 @@ func TestBundle(t *testing.T) {
 	if w := l.output.Welcomes; len(w) != 1 || w[0].To != "m-0" || w[0].Msg.Accepted {
 		t.Errorf("a member that has not said who speaks for it is told %+v", w)
 	}
-	l.receive(&item{ack: true, member: "n", frame: c.bundle(nil), at: now})
+	l.receiveFrame(&item{ack: true, member: "n", frame: c.bundle(nil), at: now})
 	take(c.bundle(nil)[:4])
 	if want := `frame of n: a bundle does not belong on this subject
 frame of n: wire: bundle: parts: the frame ends inside it
@@ -98,7 +98,7 @@ frame of n: wire: bundle: parts: the frame ends inside it
 func TestSignalsOfOneMultiplexer(t *testing.T) {
 	c := newCrowd(t, carriedConfig, Options{})
 	l := c.drive()
-	l.receive(&item{member: "n", frame: c.bundle([]wire.Part{{Member: "n-0", Frame: c.carried("n-0")}, {Member: "n-1", Frame: c.carried("n-1")}})})
+	l.receiveFrame(&item{member: "n", frame: c.bundle([]wire.Part{{Member: "n-0", Frame: c.carried("n-0")}, {Member: "n-1", Frame: c.carried("n-1")}})})
 	type sent struct{ subject, parts string }
 	got := make(chan sent, 10)
 	for _, member := range []string{"n", "n-0", "n-1", "w"} {

@@ -24,23 +24,23 @@ type claim struct {
 	at   clocksync.Instant // when it was heard
 }
 
-// controlled fails if another synchronizer controls the group. What does not answer, such as a
+// checkUncontrolled fails if another synchronizer controls the group. What does not answer, such as a
 // process that stands still, gives way when its beats are heard again.
-func (s *Synchronizer) controlled(ctx context.Context) error {
+func (s *Synchronizer) checkUncontrolled(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout/10)
 	defer cancel()
 	name, err := s.bus.Request(ctx, s.subjects.GroupControl(), nil)
 	switch {
 	case err == nil && string(name) != s.name: // Else it begins at the same time.
-		return s.taken(string(name))
+		return s.findController(string(name))
 	case err == nil, errors.Is(err, bus.ErrNoResponders), errors.Is(err, context.DeadlineExceeded):
 		return nil
 	}
 	return err
 }
 
-// taken says who controls the group.
-func (s *Synchronizer) taken(by string) error {
+// findController says who controls the group.
+func (s *Synchronizer) findController(by string) error {
 	return fmt.Errorf("%w: synchronizer %q already controls group %q of tenant %q: stop one of the two, or give one another group or another tenant", ErrGroupTaken, by, s.subjects.Group, s.opt.Tenant)
 }
 
@@ -60,10 +60,10 @@ func (s *Synchronizer) hearClaim(m bus.Message) {
 	s.claim.Store(c)
 }
 
-// claimed looks whether another synchronizer leads the group. Of the two the synchronizer
+// findRivalGroup looks whether another synchronizer leads the group. Of the two the synchronizer
 // continues that has led longer without being cut off or standing still. If both began within a
 // second, the larger random number decides.
-func (l *loop) claimed(now clocksync.Instant) {
+func (l *loop) findRivalGroup(now clocksync.Instant) {
 	c := l.claim.Load()
 	if c == nil || now.Sub(c.at) > beatsGone {
 		return

@@ -162,9 +162,9 @@ func (c *Config) Levels() []Level {
 	return levels
 }
 
-// plan finds the synchronizer to run: the named synchronizer, or the only synchronizer that
+// planOf finds the synchronizer to run: the named synchronizer, or the only synchronizer that
 // does not run inside its members.
-func (c *Config) plan(name string) (*plan.Level, error) {
+func (c *Config) planOf(name string) (*plan.Level, error) {
 	var names []string
 	for _, p := range c.plans {
 		if p.Members.Threads {

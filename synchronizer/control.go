@@ -47,7 +47,7 @@ func (s *Synchronizer) Status(ctx context.Context) (monitor.Status, error) {
 	status := q.answer.Status
 	status.Tenant, status.Config, status.Time = s.opt.Tenant, q.config, time.Unix(0, source.WallNano())
 	status.Counters, status.Fates = s.Stats().named()
-	if status.Standbys = s.beats.standing(s.opt.now()); len(status.Standbys) > 0 {
+	if status.Standbys = s.beats.listStandbys(s.opt.now()); len(status.Standbys) > 0 {
 		status.Leader = s.ownBeat(false).String()
 	}
 	status.Shed, status.Denied = s.in.shedBy(), s.denials()
@@ -149,16 +149,16 @@ type Presence struct {
 	Lost uint64 `json:"lost,omitempty"`
 }
 
-// introduce answers the question of presence, beside the owner of the core.
-func (s *Synchronizer) introduce(m bus.Message) {
+// answerPresence answers the question of presence, beside the owner of the core.
+func (s *Synchronizer) answerPresence(m bus.Message) {
 	s.mu.Lock()
 	lost := s.stats.Busy
 	s.mu.Unlock()
 	s.reply(m, Presence{s.name, s.subjects.Group, s.term.Load(), lost + s.bus.Dropped()})
 }
 
-// question hands a question of another process on, unless too many wait.
-func (s *Synchronizer) question(m bus.Message) {
+// passQuestion hands a question of another process on, unless too many wait.
+func (s *Synchronizer) passQuestion(m bus.Message) {
 	select {
 	case s.asked <- m:
 	default:
@@ -204,7 +204,7 @@ func (s *Synchronizer) answerOne(ctx context.Context, m bus.Message) (any, error
 	case wire.VerbStatus:
 		return s.Status(ctx)
 	case wire.VerbWatch:
-		s.feed.lease(s.opt.now())
+		s.feed.extendLease(s.opt.now())
 		return s.Status(ctx)
 	case wire.VerbWhy:
 		return s.Why(ctx, string(m.Data))
@@ -227,12 +227,12 @@ func (s *Synchronizer) reply(m bus.Message, answer any) {
 		part, rest, last = wire.AppendPart(nil, rest)
 		err = s.bus.Reply(m, part)
 	}
-	s.replied(m, err)
+	s.noteUnsentReply(m, err)
 }
 
-// replied notes an answer that could not be sent. An answer to a subject that is no inbox is
+// noteUnsentReply notes an answer that could not be sent. An answer to a subject that is no inbox is
 // counted: the client may try to use the permissions of the synchronizer.
-func (s *Synchronizer) replied(m bus.Message, err error) {
+func (s *Synchronizer) noteUnsentReply(m bus.Message, err error) {
 	switch {
 	case errors.Is(err, bus.ErrReply):
 		s.mu.Lock()

@@ -38,11 +38,11 @@ type timedEvent struct {
 	event monitor.Event
 }
 
-// lease has events told for a while.
-func (f *eventFeed) lease(now clocksync.Instant) { f.until.Store(int64(now.Add(leaseTime))) }
+// extendLease has events told for a while.
+func (f *eventFeed) extendLease(now clocksync.Instant) { f.until.Store(int64(now.Add(leaseTime))) }
 
-// put never waits.
-func (f *eventFeed) put(e monitor.Event, now func() clocksync.Instant) {
+// putEvent never waits.
+func (f *eventFeed) putEvent(e monitor.Event, now func() clocksync.Instant) {
 	if until := f.until.Load(); until == 0 || clocksync.Instant(until) <= now() {
 		return
 	}

@@ -114,8 +114,8 @@ func (f *follower) begin() {
 	f.core, f.lines, f.warm, f.agreed = synccore.New(f.level, f.options), journal.Follow(f.level), false, false
 }
 
-// hear takes a message of the stream.
-func (f *follower) hear(m bus.Message) {
+// hearStream takes a message of the stream.
+func (f *follower) hearStream(m bus.Message) {
 	var h streamHead
 	text, err := h.read(m.Data)
 	if err != nil {
@@ -193,7 +193,7 @@ func (f *follower) step(line []byte) error {
 	term := uint64(0)
 	switch in := &rec.Input; in.Kind { //nolint:exhaustive // Nothing is noted of the others.
 	case synccore.InLevel:
-		level, err := f.predicated(in.Level)
+		level, err := f.addPredicates(in.Level)
 		if err != nil {
 			return err
 		}
@@ -208,7 +208,7 @@ func (f *follower) step(line []byte) error {
 	case synccore.InTimeline:
 		f.timeline = in.Timeline
 	}
-	if term > 0 && !f.believed(term, "the leader's inputs", clocksApart) {
+	if term > 0 && !f.isTermPossible(term, "the leader's inputs", clocksApart) {
 		return fmt.Errorf("the message has term %d, which no synchronizer can have reached", term)
 	}
 	f.noteTerm(term)
@@ -230,14 +230,14 @@ func (f *follower) step(line []byte) error {
 
 // stepOn steps the core, and records it.
 func (f *follower) stepOn(now clocksync.Instant, in *synccore.Input) {
-	f.journal.begin(f.level, now, in)
+	f.journal.beginInput(f.level, now, in)
 	f.core.Step(now, in, &f.out)
 	for _, r := range f.out.Reloads {
 		f.opt.Logger.Info("stands by with another configuration than the leader's, which is followed until it is reloaded here after a takeover",
 			"configuration", shortHash(f.level), "leader", shortHash(in.Level), "changes", r.Changes)
 		f.level, f.config = in.Level, configKey(in.Level)
 	}
-	f.journal.end(&f.out)
+	f.journal.endInput(&f.out)
 }
 
 // takePart takes a part of the leader's state, and attaches when all parts have come. Until
@@ -291,16 +291,16 @@ func (f *follower) again() time.Duration {
 	return pause
 }
 
-// knows reports whether it has been told what the leader knows.
-func (f *follower) knows() bool {
+// isCaughtUp reports whether it has been told what the leader knows.
+func (f *follower) isCaughtUp() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.warm
 }
 
-// beat is what it says of itself, and asks for.
-func (f *follower) beat(now clocksync.Instant) *follows {
-	number, leader := f.beats.stream()
+// makeBeat is what it says of itself, and asks for.
+func (f *follower) makeBeat(now clocksync.Instant) *follows {
+	number, leader := f.beats.lastStreamed()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.told, f.next = f.next, number
@@ -343,9 +343,9 @@ func (f *follower) hold() plan.Hold {
 	return plan.HoldSilence
 }
 
-// succeed ends the following, and takes the core. The returned inputs are its first: they say
+// endFollowing ends the following, and takes the core. The returned inputs are its first: they say
 // how it continues.
-func (f *follower) succeed(term uint64) (first []synccore.Input, err error) {
+func (f *follower) endFollowing(term uint64) (first []synccore.Input, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if is := f.core.Term(); is >= term {

@@ -624,7 +624,7 @@ func TestLeaderThatLagsResigns(t *testing.T) {
 	w.isWarm(first, 1)
 	first.calls <- func(l *loop) {
 		fresh := newLoop(l.Synchronizer)
-		if fresh.resign(l.opt.now()); fresh.lag != 0 {
+		if fresh.resignIfLate(l.opt.now()); fresh.lag != 0 {
 			t.Errorf("one that has just begun lags by %v", fresh.lag)
 		}
 	}
@@ -656,7 +656,7 @@ func TestStandbyWithAnotherConfiguration(t *testing.T) {
 	testwait.Until(t, "word of the configuration that is followed", func() bool {
 		return log.has("stands by with another configuration") && log.has("configuration="+hash(other)+" leader="+hash(warmConfig)) && log.has("predicate edge")
 	})
-	testwait.Until(t, "it to follow", func() bool { return second.follow.knows() })
+	testwait.Until(t, "it to follow", func() bool { return second.follow.isCaughtUp() })
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,7 @@ func TestBelieved(t *testing.T) {
 	s.opt.Logger, s.opt.wall = log.logger(), func() int64 { return wall }
 	check := func(what string, last uint64, apart int64) {
 		t.Helper()
-		if !s.believed(last, "a", apart) || s.believed(last+1, "a", apart) {
+		if !s.isTermPossible(last, "a", apart) || s.isTermPossible(last+1, "a", apart) {
 			t.Errorf("%s: the last one is not %d", what, last)
 		}
 	}
@@ -64,7 +64,7 @@ func TestBelieved(t *testing.T) {
 	wall = 2 * thisYear
 	check("later", uint64(2*thisYear+termsAhead), 0)
 	s.term.Store(3e18)
-	if wall = 0; !s.believed(3e18+termsAbove, "a", 0) {
+	if wall = 0; !s.isTermPossible(3e18+termsAbove, "a", 0) {
 		t.Error("one above the own")
 	}
 	s.noteTerm(4e18)
@@ -155,7 +155,7 @@ func TestForgedStream(t *testing.T) {
 		f.pause = attachFirst
 		f.mu.Unlock()
 		head := streamHead{kind: streamLast, nonce: 1, index: 1}
-		f.hear(bus.Message{Subject: f.subjects.Stream(f.name, nonceToken(f.nonce)), Data: append(head.append(nil), line+"\n"...)})
+		f.hearStream(bus.Message{Subject: f.subjects.Stream(f.name, nonceToken(f.nonce)), Data: append(head.append(nil), line+"\n"...)})
 	}
 	retold := func(change func(*synccore.Input)) string {
 		var text []byte
@@ -262,7 +262,7 @@ func TestForgedJournal(t *testing.T) {
 func TestTooManyStandBy(t *testing.T) {
 	h, now := &beats{}, clocksync.Instant(time.Hour)
 	says := func(nonce uint64, attach uint64, warm bool) *beat {
-		return h.note(&beat{Beat: wire.Beat{Standby: true}, Nonce: nonce, Follows: &follows{Attach: attach, Warm: warm}}, now)
+		return h.noteBeat(&beat{Beat: wire.Beat{Standby: true}, Nonce: nonce, Follows: &follows{Attach: attach, Warm: warm}}, now)
 	}
 	idle := func() (out []uint64) {
 		for nonce := range uint64(maxStandbys) {

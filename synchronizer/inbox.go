@@ -167,8 +167,8 @@ func newInbox(limit int) *inbox {
 	}
 }
 
-// put never waits.
-func (b *inbox) put(it item) {
+// putMessage never waits.
+func (b *inbox) putMessage(it item) {
 	b.mu.Lock()
 	if !b.closed {
 		b.add(&it)
@@ -326,9 +326,9 @@ func (b *inbox) pass() {
 	}
 }
 
-// take returns what it is the turn of, and the round trip that it is up to; spare is the
+// takeTurn returns what it is the turn of, and the round trip that it is up to; spare is the
 // slice it may reuse. more is set if something is left.
-func (b *inbox) take(now clocksync.Instant, spare []item) (items []item, reached clocksync.Instant, more bool) {
+func (b *inbox) takeTurn(now clocksync.Instant, spare []item) (items []item, reached clocksync.Instant, more bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	clear(spare)
@@ -431,8 +431,8 @@ func (b *inbox) rest(w *waiting) {
 	w.listed, w.fresh = false, false
 }
 
-// reach notes a round trip that is complete.
-func (b *inbox) reach(begun clocksync.Instant) {
+// noteRoundTrip notes a round trip that is complete.
+func (b *inbox) noteRoundTrip(begun clocksync.Instant) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
@@ -453,8 +453,8 @@ func (b *inbox) stoodUntil() clocksync.Instant {
 	return b.since
 }
 
-// heard is the newest round trip before which nothing waits.
-func (b *inbox) heard() clocksync.Instant {
+// heardUpTo is the newest round trip before which nothing waits.
+func (b *inbox) heardUpTo() clocksync.Instant {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.reached
@@ -467,8 +467,8 @@ func (b *inbox) depth() int {
 	return b.count
 }
 
-// shed is how many frames were shed.
-func (b *inbox) shed() shed {
+// shedCounts is how many frames were shed.
+func (b *inbox) shedCounts() shed {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.sheds
@@ -491,8 +491,8 @@ func (b *inbox) shedBy() []monitor.ShedStatus {
 	return list[:min(len(list), maxShedTold)]
 }
 
-// close drops all later messages.
-func (b *inbox) close() {
+// closeInbox drops all later messages.
+func (b *inbox) closeInbox() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.closed = true

@@ -65,16 +65,16 @@ func TestOneFloods(t *testing.T) {
 			}
 			said, heard := 0, 0
 			for n := range flood {
-				b.put(numbered("flood", n, size, 0))
+				b.putMessage(numbered("flood", n, size, 0))
 				if n%100 == 0 { // Of them all, one in a hundred messages.
-					b.put(numbered(fmt.Sprint("quiet", said%quiet), said/quiet, 16, 0))
+					b.putMessage(numbered(fmt.Sprint("quiet", said%quiet), said/quiet, 16, 0))
 					said++
 				}
 				if b.cost > limit {
 					t.Fatalf("%d bytes wait", b.cost)
 				}
 				if n%500 == 499 { // Much less than comes is taken.
-					items, _, _ = b.take(0, items)
+					items, _, _ = b.takeTurn(0, items)
 					order.see(items)
 					for i := range items {
 						if items[i].member != "flood" {
@@ -89,7 +89,7 @@ func TestOneFloods(t *testing.T) {
 			if shed := b.shedBy(); len(shed) != 1 || shed[0].From != "flood" {
 				t.Errorf("shed: %v", shed)
 			}
-			if sheds := b.shed(); sheds[shedFull] == 0 || sheds[shedOld] != 0 {
+			if sheds := b.shedCounts(); sheds[shedFull] == 0 || sheds[shedOld] != 0 {
 				t.Errorf("shed: %v", sheds)
 			}
 		})
@@ -108,11 +108,11 @@ func TestAllTooMuch(t *testing.T) {
 		now = now.Add(10 * time.Millisecond)
 		for m := range members {
 			for range perTurn * 3 {
-				b.put(numbered(strconv.Itoa(m), sent[m], 16, now))
+				b.putMessage(numbered(strconv.Itoa(m), sent[m], 16, now))
 				sent[m]++
 			}
 		}
-		items, _, _ = b.take(now, items)
+		items, _, _ = b.takeTurn(now, items)
 		order.see(items)
 		for i := range items {
 			if age := now.Sub(items[i].at); age > inboxAge+inboxGrace {
@@ -126,11 +126,11 @@ func TestAllTooMuch(t *testing.T) {
 			t.Errorf("%d messages of %d, %d of 0", n, m, got["0"])
 		}
 	}
-	if b.shed()[shedOld] == 0 {
+	if b.shedCounts()[shedOld] == 0 {
 		t.Error("nothing was shed")
 	}
 	for more := true; more; { // It is over.
-		items, _, more = b.take(now, items)
+		items, _, more = b.takeTurn(now, items)
 		order.see(items)
 	}
 	if len(b.nodes) > nodesKept || b.cost != 0 || b.count != 0 || len(b.active) != 0 {
@@ -146,12 +146,12 @@ func TestAllTooMuch(t *testing.T) {
 // TestStoodStill: what has waited while nobody took anything is not shed.
 func TestStoodStill(t *testing.T) {
 	b := newInbox(inboxBytes)
-	b.take(0, nil)
+	b.takeTurn(0, nil)
 	for n := range 10 {
-		b.put(numbered("a", n, 16, 1))
+		b.putMessage(numbered("a", n, 16, 1))
 	}
-	if items, _, _ := b.take(clocksync.Instant(time.Minute), nil); len(items) != 10 || b.shed().total() > 0 {
-		t.Errorf("%d messages, %v shed", len(items), b.shed())
+	if items, _, _ := b.takeTurn(clocksync.Instant(time.Minute), nil); len(items) != 10 || b.shedCounts().total() > 0 {
+		t.Errorf("%d messages, %v shed", len(items), b.shedCounts())
 	}
 }
 
@@ -164,15 +164,15 @@ func TestHeldUp(t *testing.T) {
 	for ms := range 2000 {
 		now := clocksync.Instant(ms) * clocksync.Instant(time.Millisecond)
 		for n := range 10 {
-			b.put(numbered("a", 10*ms+n, 16, now))
+			b.putMessage(numbered("a", 10*ms+n, 16, now))
 		}
 		if ms >= 1300 || ms%300 == 0 {
-			items, _, _ = b.take(now, items)
+			items, _, _ = b.takeTurn(now, items)
 			taken += len(items)
 		}
 	}
-	if b.shed().total() > 0 || taken < 19_000 {
-		t.Errorf("%v shed, %d taken", b.shed(), taken)
+	if b.shedCounts().total() > 0 || taken < 19_000 {
+		t.Errorf("%v shed, %d taken", b.shedCounts(), taken)
 	}
 }
 
@@ -181,25 +181,25 @@ func TestHeldUp(t *testing.T) {
 func TestAcksAreHeard(t *testing.T) {
 	b := newInbox(inboxBytes)
 	for n := range 10_000 {
-		b.put(numbered("a", n, 200, 0))
-		b.put(numbered("b", n, 200, 0))
+		b.putMessage(numbered("a", n, 200, 0))
+		b.putMessage(numbered("b", n, 200, 0))
 	}
-	b.take(0, nil)
+	b.takeTurn(0, nil)
 	ack := numbered("a", 0, 16, 0)
 	ack.ack = true
-	b.put(ack)
-	b.put(numbered("c", 0, 16, 0))
-	items, _, _ := b.take(0, nil)
+	b.putMessage(ack)
+	b.putMessage(numbered("c", 0, 16, 0))
+	items, _, _ := b.takeTurn(0, nil)
 	if len(items) < 3 || !items[0].ack || items[1].member != "c" {
 		t.Errorf("first come %+v", items[:min(3, len(items))])
 	}
 	for n := range 100_000 { // And who floods with these is one of many.
 		ack := numbered("a", n, 16, 0)
 		ack.ack = true
-		b.put(ack)
+		b.putMessage(ack)
 	}
 	for range 2 {
-		items, _, _ = b.take(0, items)
+		items, _, _ = b.takeTurn(0, items)
 	}
 	reports := 0
 	for i := range items {
@@ -217,17 +217,17 @@ func TestAcksAreHeard(t *testing.T) {
 func TestManySenders(t *testing.T) {
 	b := newInbox(1000 * (itemCost + 16))
 	for n := range 10_000 {
-		b.put(numbered(fmt.Sprint("m", n), 0, 16, 0))
+		b.putMessage(numbered(fmt.Sprint("m", n), 0, 16, 0))
 	}
-	if b.depth() != 1000 || b.shed()[shedFull] != 9000 || len(b.bySend) != shedNames+1 || b.shedBy()[0] != (monitor.ShedStatus{From: otherNames, Full: 9000 - shedNames}) {
-		t.Errorf("%d wait, %v shed of %d", b.depth(), b.shed(), len(b.bySend))
+	if b.depth() != 1000 || b.shedCounts()[shedFull] != 9000 || len(b.bySend) != shedNames+1 || b.shedBy()[0] != (monitor.ShedStatus{From: otherNames, Full: 9000 - shedNames}) {
+		t.Errorf("%d wait, %v shed of %d", b.depth(), b.shedCounts(), len(b.bySend))
 	}
 	for range 20 {
 		for n := range idleSenders {
-			b.put(numbered(fmt.Sprint("m", n), 0, 16, 0))
+			b.putMessage(numbered(fmt.Sprint("m", n), 0, 16, 0))
 		}
 		for more := true; more; {
-			_, _, more = b.take(0, nil)
+			_, _, more = b.takeTurn(0, nil)
 		}
 	}
 	if len(b.senders) > 2*idleSenders || len(b.nodes) > 2000 {
@@ -238,35 +238,35 @@ func TestManySenders(t *testing.T) {
 // TestReach: a round trip is complete when what came before it was taken or shed, in whatever order.
 func TestReach(t *testing.T) {
 	b := newInbox(inboxBytes)
-	b.reach(1)
-	if b.heard() != 1 {
+	b.noteRoundTrip(1)
+	if b.heardUpTo() != 1 {
 		t.Error("nothing waited")
 	}
 	for n := range 100 {
-		b.put(numbered("a", n, takeBytes/4, 0))
+		b.putMessage(numbered("a", n, takeBytes/4, 0))
 	}
-	b.reach(2)
-	b.put(numbered("b", 0, 16, 0))
-	b.reach(3)
+	b.noteRoundTrip(2)
+	b.putMessage(numbered("b", 0, 16, 0))
+	b.noteRoundTrip(3)
 	for taken := 0; taken < 101; {
-		items, reached, _ := b.take(0, nil)
+		items, reached, _ := b.takeTurn(0, nil)
 		taken += len(items)
 		if want := clocksync.Instant(1); taken < 100 && reached != want {
 			t.Fatalf("after %d messages %d, want %d", taken, reached, want)
 		}
 	}
-	if b.heard() != 3 {
-		t.Errorf("in the end %d", b.heard())
+	if b.heardUpTo() != 3 {
+		t.Errorf("in the end %d", b.heardUpTo())
 	}
 	for i := range 10 * maxMarks {
-		b.put(numbered("a", i, 16, 0))
-		b.reach(clocksync.Instant(10 + i))
+		b.putMessage(numbered("a", i, 16, 0))
+		b.noteRoundTrip(clocksync.Instant(10 + i))
 	}
 	for more := true; more; {
-		_, _, more = b.take(0, nil)
+		_, _, more = b.takeTurn(0, nil)
 	}
-	if len(b.marks) != 0 || b.newer != 0 || b.heard() < 10+maxMarks-1 {
-		t.Errorf("%d round trips are left, %d heard", len(b.marks), b.heard())
+	if len(b.marks) != 0 || b.newer != 0 || b.heardUpTo() < 10+maxMarks-1 {
+		t.Errorf("%d round trips are left, %d heard", len(b.marks), b.heardUpTo())
 	}
 }
 
@@ -281,9 +281,9 @@ func BenchmarkInbox(b *testing.B) {
 	var items []item
 	b.ReportAllocs()
 	for i := range b.N {
-		in.put(item{member: names[i%len(names)], frame: frame})
+		in.putMessage(item{member: names[i%len(names)], frame: frame})
 		if i%100 == 99 {
-			items, _, _ = in.take(0, items)
+			items, _, _ = in.takeTurn(0, items)
 		}
 	}
 }
@@ -316,7 +316,7 @@ func (s *shedding) says(by, member string, shed uint64, frame []byte) {
 	if by != "" {
 		it.member, it.frame = by, s.bundle([]wire.Part{{Member: member, Frame: frame}})
 	}
-	s.l.receive(&it)
+	s.l.receiveFrame(&it)
 }
 
 func (s *shedding) truth(t *testing.T, want predicates.Truth) {
@@ -369,7 +369,7 @@ func TestShedIsUnknown(t *testing.T) {
 			if s.verdicts[held].Truth != predicates.Unknown {
 				t.Errorf("in the gap: %+v", s.verdicts[held])
 			}
-			if n := s.l.ask(s.l.now, &synccore.Question{Counts: true}).Counts.Gaps; n != 1 {
+			if n := s.l.askCore(s.l.now, &synccore.Question{Counts: true}).Counts.Gaps; n != 1 {
 				t.Errorf("%d gaps", n)
 			}
 		})
@@ -406,9 +406,9 @@ func TestRepairIsPaced(t *testing.T) {
 func TestFeedIsBounded(t *testing.T) {
 	f := eventFeed{waiting: make(chan timedEvent, maxEvents)}
 	now := func() clocksync.Instant { return 0 }
-	f.lease(now())
+	f.extendLease(now())
 	for range maxEvents + 5 {
-		f.put(monitor.Rejection{}, now)
+		f.putEvent(monitor.Rejection{}, now)
 	}
 	if f.untold.Load() != 5 || f.missed.Load() != 5 || len(f.waiting) != maxEvents {
 		t.Errorf("%d untold, %d wait", f.untold.Load(), len(f.waiting))
@@ -503,16 +503,16 @@ func TestQuietAreNotCut(t *testing.T) {
 		for range 60 { // of 10 ms, in which nothing is taken
 			now = now.Add(10 * time.Millisecond)
 			for range 1000 {
-				b.put(numbered("flood", flood, 16, now))
+				b.putMessage(numbered("flood", flood, 16, now))
 				flood++
 			}
 			for m := range 20 {
-				b.put(numbered("quiet"+strconv.Itoa(m), said, 16, now))
+				b.putMessage(numbered("quiet"+strconv.Itoa(m), said, 16, now))
 			}
 			said++
 		}
 		for range 40 {
-			items, _, _ = b.take(now, items)
+			items, _, _ = b.takeTurn(now, items)
 			order.see(items)
 		}
 	}

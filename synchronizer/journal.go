@@ -141,13 +141,13 @@ func release() string {
 	return ""
 }
 
-// begin notes an input before the core is stepped with it, so that an input that makes the core
+// beginInput notes an input before the core is stepped with it, so that an input that makes the core
 // panic is in the journal.
-func (j *recorder) begin(level *plan.Level, now clocksync.Instant, in *synccore.Input) {
+func (j *recorder) beginInput(level *plan.Level, now clocksync.Instant, in *synccore.Input) {
 	if j == nil {
 		return
 	}
-	if ended := j.recorded().Err; ended != nil {
+	if ended := j.journalStats().Err; ended != nil {
 		j.lose(ended)
 		return
 	}
@@ -163,8 +163,8 @@ func (j *recorder) begin(level *plan.Level, now clocksync.Instant, in *synccore.
 	j.line, j.open = line, true
 }
 
-// end notes what the step came to.
-func (j *recorder) end(out *synccore.Output) {
+// endInput notes what the step came to.
+func (j *recorder) endInput(out *synccore.Output) {
 	if j == nil || !j.open {
 		return
 	}
@@ -217,7 +217,7 @@ func (j *recorder) lose(why error) {
 	j.stats.Lost++
 	j.mu.Unlock()
 	if j.give(why) {
-		j.add(journal.AppendEnd(nil, j.recorded().Inputs, why.Error()))
+		j.add(journal.AppendEnd(nil, j.journalStats().Inputs, why.Error()))
 	}
 }
 
@@ -288,7 +288,7 @@ func missing(f namedFile) error {
 
 // look ends a journal whose file was removed: later lines would be lost after the run.
 func (j *recorder) look() {
-	if j.file == nil || j.recorded().Err != nil {
+	if j.file == nil || j.journalStats().Err != nil {
 		return
 	}
 	if err := missing(j.file); err != nil {
@@ -365,7 +365,7 @@ func (j *recorder) shorten(w io.Writer, why error) error {
 		return fmt.Errorf("%d bytes were written to it, and it has %d: %w", j.size, is, cmp.Or(err, io.ErrShortWrite))
 	}
 	for i, end := range slices.Backward(j.ends) {
-		lost := j.recorded().Inputs - end.inputs
+		lost := j.journalStats().Inputs - end.inputs
 		line := journal.AppendEnd(nil, end.inputs, fmt.Sprintf("%.256s; %d inputs were lost by then", why.Error(), lost))
 		if err := f.Truncate(end.at); err != nil {
 			return err
@@ -389,9 +389,9 @@ func (j *recorder) shorten(w io.Writer, why error) error {
 	return f.Truncate(0) // Not even the first line was written: nothing can be resumed.
 }
 
-// ahead writes the waiting lines before any action that rests on them: a program's inputs must
+// writeAhead writes the waiting lines before any action that rests on them: a program's inputs must
 // not be forgotten when it continues. Before a block is started they are on the disk.
-func (j *recorder) ahead(in *synccore.Input, out *synccore.Output) {
+func (j *recorder) writeAhead(in *synccore.Input, out *synccore.Output) {
 	if j == nil {
 		return
 	}
@@ -399,13 +399,13 @@ func (j *recorder) ahead(in *synccore.Input, out *synccore.Output) {
 		j.flush()
 	}
 	if len(out.Signals) > 0 {
-		j.sync()
+		j.syncJournal()
 	}
 }
 
-// sync has the system put on the disk what it has been given since the last time, if the
+// syncJournal has the system put on the disk what it has been given since the last time, if the
 // writer is a file.
-func (j *recorder) sync() {
+func (j *recorder) syncJournal() {
 	if j == nil {
 		return
 	}
@@ -419,9 +419,9 @@ func (j *recorder) sync() {
 	}
 }
 
-// close writes what waits, unless the writer takes nothing. The input of a step
+// closeJournal writes what waits, unless the writer takes nothing. The input of a step
 // that panicked is the last one.
-func (j *recorder) close() {
+func (j *recorder) closeJournal() {
 	if j == nil {
 		return
 	}
@@ -431,8 +431,8 @@ func (j *recorder) close() {
 		j.line = journal.AppendBroken(j.line)
 		j.input()
 	}
-	if j.recorded().Err == nil {
-		j.add(journal.AppendEnd(nil, j.recorded().Inputs, stopped))
+	if j.journalStats().Err == nil {
+		j.add(journal.AppendEnd(nil, j.journalStats().Inputs, stopped))
 	}
 	close(j.quit)
 	select {
@@ -442,7 +442,7 @@ func (j *recorder) close() {
 	}
 }
 
-func (j *recorder) recorded() JournalStats {
+func (j *recorder) journalStats() JournalStats {
 	if j == nil {
 		return JournalStats{}
 	}
@@ -452,7 +452,7 @@ func (j *recorder) recorded() JournalStats {
 }
 
 func (j *recorder) readiness() Readiness {
-	stats := j.recorded()
+	stats := j.journalStats()
 	part := Readiness{"journal", true, fmt.Sprintf("%d inputs in %d bytes", stats.Inputs, stats.Bytes)}
 	if stats.Err != nil {
 		part.Detail = fmt.Sprintf("ended after %d inputs: %v; %d are lost", stats.Inputs, stats.Err, stats.Lost)

@@ -37,17 +37,17 @@ func TestSyncedBeforeAStart(t *testing.T) {
 	}
 	d := &disk{}
 	j := newRecorder(cfg.plans[0], synccore.Options{Term: 1}, &Options{Journal: d, JournalLimit: MinJournalLimit, Logger: slog.New(slog.DiscardHandler)}, nil, 1)
-	defer j.close()
+	defer j.closeJournal()
 	body, signals := &synccore.Input{Kind: synccore.InBody}, &synccore.Output{Signals: make([]wire.Addressed[wire.Signals], 1)}
 	for i, step := range []struct {
 		do   func()
 		want int
 	}{
-		{func() { j.ahead(body, &synccore.Output{}) }, 0},
-		{j.sync, 1},
-		{j.sync, 1},
-		{func() { j.ahead(&synccore.Input{Kind: synccore.InTick}, signals) }, 2},
-		{func() { j.ahead(body, signals) }, 3},
+		{func() { j.writeAhead(body, &synccore.Output{}) }, 0},
+		{j.syncJournal, 1},
+		{j.syncJournal, 1},
+		{func() { j.writeAhead(&synccore.Input{Kind: synccore.InTick}, signals) }, 2},
+		{func() { j.writeAhead(body, signals) }, 3},
 	} {
 		if i != 2 { // Then nothing is written that was not there.
 			j.add([]byte("a line\n"))
@@ -71,11 +71,11 @@ func TestAStepThatPanics(t *testing.T) {
 	var out synccore.Output
 	j := newRecorder(cfg.plans[0], synccore.Options{Term: 1}, &Options{Journal: &text, JournalLimit: MinJournalLimit, Logger: slog.New(slog.DiscardHandler)}, nil, 1)
 	tick := &synccore.Input{Kind: synccore.InTick}
-	j.begin(cfg.plans[0], 2, tick)
+	j.beginInput(cfg.plans[0], 2, tick)
 	core.Step(2, tick, &out)
-	j.end(&out)
-	j.begin(cfg.plans[0], 3, tick)
-	j.close()
+	j.endInput(&out)
+	j.beginInput(cfg.plans[0], 3, tick)
+	j.closeJournal()
 	r, err := Replay(&text, ReplayOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -137,17 +137,17 @@ func TestFullDisk(t *testing.T) {
 		j := newRecorder(level, synccore.Options{Term: 1}, &Options{Journal: f, JournalLimit: MinJournalLimit, Logger: slog.New(slog.DiscardHandler), spoil: func() error { noted++; return nil }}, nil, 1)
 		core, inputs := synccore.New(level, synccore.Options{Term: 1}), uint64(0)
 		var out synccore.Output
-		for j.recorded().Err == nil && inputs < 200 {
+		for j.journalStats().Err == nil && inputs < 200 {
 			inputs++
 			tick := &synccore.Input{Kind: synccore.InTick}
-			j.begin(level, clocksync.Instant(inputs), tick)
+			j.beginInput(level, clocksync.Instant(inputs), tick)
 			core.Step(clocksync.Instant(inputs), tick, &out)
-			if j.end(&out); inputs%7 == 0 {
+			if j.endInput(&out); inputs%7 == 0 {
 				j.flush()
 			}
 		}
-		j.begin(level, clocksync.Instant(inputs+1), &synccore.Input{Kind: synccore.InTick}) // It is lost.
-		j.close()
+		j.beginInput(level, clocksync.Instant(inputs+1), &synccore.Input{Kind: synccore.InTick}) // It is lost.
+		j.closeJournal()
 		text, err := os.ReadFile(f.Name())
 		if err != nil {
 			t.Fatal(err)
@@ -167,7 +167,7 @@ func TestFullDisk(t *testing.T) {
 		case noted > 0 || r.Complete || !strings.HasSuffix(r.Why, fmt.Sprintf("no space left on device; %d inputs were lost by then", inputs-r.Inputs)):
 			t.Fatalf("room for %d bytes, %d of %d inputs, noted %d times: %s", room, r.Inputs, inputs, noted, r.Why)
 		}
-		if stats := j.recorded(); noted == 0 && (stats.Inputs != r.Inputs || stats.Lost != inputs+1-stats.Inputs) {
+		if stats := j.journalStats(); noted == 0 && (stats.Inputs != r.Inputs || stats.Lost != inputs+1-stats.Inputs) {
 			t.Fatalf("room for %d bytes: %+v of %d", room, stats, inputs)
 		}
 		last = int(r.Inputs)
@@ -253,12 +253,12 @@ func TestJournalThatIsRemoved(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c.want != "" {
-				testwait.Until(t, "the end of the journal", func() bool { return j.recorded().Err != nil })
+				testwait.Until(t, "the end of the journal", func() bool { return j.journalStats().Err != nil })
 			} else {
 				j.look()
 			}
-			j.close()
-			switch err := j.recorded().Err; {
+			j.closeJournal()
+			switch err := j.journalStats().Err; {
 			case c.want == "" && err != nil:
 				t.Error(err)
 			case c.want != "" && (err.Error() != path+" "+c.want || !strings.Contains(log.String(), "the journal has ended; the run continues without it")):

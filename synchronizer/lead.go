@@ -72,10 +72,10 @@ type leading struct {
 	follow     *follower
 }
 
-func newLeading() leading { return leading{nonce: random(), heard: make(chan struct{}, 1)} }
+func newLeading() leading { return leading{nonce: randomNonce(), heard: make(chan struct{}, 1)} }
 
-// random is a number that no other process has.
-func random() uint64 {
+// randomNonce is a number that no other process has.
+func randomNonce() uint64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // It never fails.
 	return binary.LittleEndian.Uint64(b[:])
@@ -97,13 +97,13 @@ type beat struct {
 
 func (b *beat) String() string { return fmt.Sprintf("process %d on %q", b.Process, b.Host) }
 
-// above reports whether the one who sent it leads, and not the one of this term and nonce.
-func (b *beat) above(term, nonce uint64) bool {
+// outranks reports whether the one who sent it leads, and not the one of this term and nonce.
+func (b *beat) outranks(term, nonce uint64) bool {
 	return b.Term > term || b.Term == term && b.Nonce > nonce
 }
 
-// believed reports whether a reported term is possible.
-func (s *Synchronizer) believed(term uint64, from string, apart int64) bool {
+// isTermPossible reports whether a reported term is possible.
+func (s *Synchronizer) isTermPossible(term uint64, from string, apart int64) bool {
 	bound := max(uint64(max(s.opt.wall(), thisYear)+termsAhead+apart), max(s.term.Load(), s.told.Load())+termsAbove) //nolint:gosec // After 1970.
 	if term <= bound && term < control.MaxTerm-1 {
 		return true
@@ -118,25 +118,25 @@ func (s *Synchronizer) noteTerm(term uint64) {
 	}
 }
 
-// lead subscribes, finds a term above all that are known, and makes the core of it.
-func (s *Synchronizer) lead(ctx context.Context, from *resumed) error {
+// beginLeading subscribes, finds a term above all that are known, and makes the core of it.
+func (s *Synchronizer) beginLeading(ctx context.Context, from *resumed) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	began := s.opt.now()
 	s.noteTerm(s.store.term())
-	if err := s.open(ctx); err != nil {
+	if err := s.openUnlessThere(ctx); err != nil {
 		return err
 	}
-	if s.follow == nil || !s.beats.lately(began) { // Else the last term is known.
+	if s.follow == nil || !s.beats.heardLately(began) { // Else the last term is known.
 		if err := s.learn(ctx); err != nil {
 			return err
 		}
 	}
-	if s.beats.begun(began) {
+	if s.beats.leaderSince(began) {
 		return fmt.Errorf("%w: another process has begun at the same time: stop one of them", ErrNameTaken)
 	}
 	if c := s.claim.Load(); c != nil && c.at > began {
-		return s.taken(c.name)
+		return s.findController(c.name)
 	}
 	floor := s.told.Load()
 	if b := s.over.Load(); b != nil {
@@ -153,7 +153,7 @@ func (s *Synchronizer) lead(ctx context.Context, from *resumed) error {
 		// only absent members, members of other groups and observers know.
 		floor = uint64(max(s.opt.wall(), 0)) //nolint:gosec // It is not negative.
 	}
-	term, err := s.store.advance(floor)
+	term, err := s.store.advanceTerm(floor)
 	if err != nil {
 		return err
 	}
@@ -183,15 +183,15 @@ func (s *Synchronizer) learn(ctx context.Context) error {
 	return err
 }
 
-// overhear notes the term that a member knows, which it tells before this process leads.
-func (s *Synchronizer) overhear(frame []byte) {
+// overhearTerm notes the term that a member knows, which it tells before this process leads.
+func (s *Synchronizer) overhearTerm(frame []byte) {
 	kind, err := wire.KindOf(frame)
 	if err != nil {
 		return
 	}
 	switch kind { //nolint:exhaustive // The others tell no term.
 	case wire.KindHello:
-		if h, err := wire.DecodeHello(frame); err == nil && h.Leader == s.name && s.believed(h.Term, h.Member, clocksApart) {
+		if h, err := wire.DecodeHello(frame); err == nil && h.Leader == s.name && s.isTermPossible(h.Term, h.Member, clocksApart) {
 			s.noteTerm(h.Term)
 		}
 	case wire.KindBundle:
@@ -201,7 +201,7 @@ func (s *Synchronizer) overhear(frame []byte) {
 		}
 		for _, p := range b.Parts {
 			if kind, err := wire.KindOf(p.Frame); err == nil && kind == wire.KindHello {
-				s.overhear(p.Frame)
+				s.overhearTerm(p.Frame)
 			}
 		}
 	}
@@ -216,10 +216,10 @@ func (s *Synchronizer) hearBeat(m bus.Message) {
 		s.stats.Malformed++
 		return
 	}
-	if b.Nonce == s.nonce || !s.believed(b.Term, "a beat", clocksApart) { // The own ones come back on a connection with echo.
+	if b.Nonce == s.nonce || !s.isTermPossible(b.Term, "a beat", clocksApart) { // The own ones come back on a connection with echo.
 		return
 	}
-	if out := s.beats.note(b, s.opt.now()); out != nil && s.leads.Load() {
+	if out := s.beats.noteBeat(b, s.opt.now()); out != nil && s.leads.Load() {
 		s.opt.Logger.Warn("a process that stands by is left out: there are too many", telemetry.ClassKey, "standbys", "process", out, "most", maxStandbys)
 	}
 	if b.Standby {
@@ -228,7 +228,7 @@ func (s *Synchronizer) hearBeat(m bus.Message) {
 	if b.Ends { // It leads no more; members may obey its term.
 		s.noteTerm(b.Term)
 	}
-	for old := s.over.Load(); !b.Ends && b.above(s.term.Load(), s.nonce) && (old == nil || b.above(old.Term, old.Nonce)); old = s.over.Load() {
+	for old := s.over.Load(); !b.Ends && b.outranks(s.term.Load(), s.nonce) && (old == nil || b.outranks(old.Term, old.Nonce)); old = s.over.Load() {
 		if s.over.CompareAndSwap(old, b) {
 			break
 		}
@@ -261,16 +261,16 @@ func (s *Synchronizer) newLeader() leader {
 	return leader{ctx: context.Background(), beatAt: now, steady: now, turned: now, walled: now, wall: s.opt.wall(), raiseAt: clocksync.MaxInstant}
 }
 
-// rival is the beat of another process that leads instead of this one, or nil.
-func (l *loop) rival() *beat {
-	if b := l.over.Load(); b != nil && b.above(l.term.Load(), l.nonce) {
+// rivalBeat is the beat of another process that leads instead of this one, or nil.
+func (l *loop) rivalBeat() *beat {
+	if b := l.over.Load(); b != nil && b.outranks(l.term.Load(), l.nonce) {
 		return b
 	}
 	return nil
 }
 
-// superseded says who leads. A beat that names this process may be of a second synchronizer in it.
-func (b *beat) superseded(name, subject string, term uint64) error {
+// supersededError says who leads. A beat that names this process may be of a second synchronizer in it.
+func (b *beat) supersededError(name, subject string, term uint64) error {
 	who, unless := b.String(), "no such process runs"
 	if host, _ := os.Hostname(); b.Host == host && b.Process == os.Getpid() {
 		who, unless = who+", which is this process", "the process has started it only once"
@@ -279,16 +279,16 @@ func (b *beat) superseded(name, subject string, term uint64) error {
 		"if %s, another client has published on %s: permit only synchronizers to do so", name, ErrSuperseded, who, b.Term, term, unless, subject)
 }
 
-// pulse says that this process leads, and raises the term if it has to.
-func (l *loop) pulse(now clocksync.Instant) {
+// keepLeading says that this process leads, and raises the term if it has to.
+func (l *loop) keepLeading(now clocksync.Instant) {
 	if now >= l.raiseAt {
 		l.raise(now)
 	}
 	if now >= l.beatAt {
 		l.beatAt = now.Add(beatEvery)
-		l.serve(now)
-		l.resign(now)
-		l.claimed(now)
+		l.serveStandbys(now)
+		l.resignIfLate(now)
+		l.findRivalGroup(now)
 		l.sendBeat(false)
 	}
 }
@@ -327,10 +327,10 @@ func (s *Synchronizer) publishBeat(text []byte) {
 	}
 }
 
-// fenced notes that a member that was taken in obeys a later term than this one.
-func (l *loop) fenced(h *wire.Hello) {
+// noteFenced notes that a member that was taken in obeys a later term than this one.
+func (l *loop) noteFenced(h *wire.Hello) {
 	taken := func(w wire.Addressed[wire.Welcome]) bool { return w.Msg.Accepted && w.To == h.Member }
-	if h.Leader == l.name && h.Term > l.term.Load() && slices.ContainsFunc(l.output.Welcomes, taken) && l.believed(h.Term, h.Member, 0) {
+	if h.Leader == l.name && h.Term > l.term.Load() && slices.ContainsFunc(l.output.Welcomes, taken) && l.isTermPossible(h.Term, h.Member, 0) {
 		l.fencedBy(h.Term)
 	}
 }
@@ -362,10 +362,10 @@ func (l *loop) raise(now clocksync.Instant) {
 	}
 	l.raiseAt = clocksync.MaxInstant
 	before := l.term.Load()
-	if l.fence < before || l.rival() != nil {
+	if l.fence < before || l.rivalBeat() != nil {
 		return
 	}
-	term, err := l.store.advance(l.fence)
+	term, err := l.store.advanceTerm(l.fence)
 	if err != nil {
 		l.opt.Logger.Error("the term cannot be raised, and members obey a later one; tried again", "term", before, "told", l.fence, "cause", err)
 		l.raiseAt = now.Add(pauseLimit)
@@ -376,8 +376,8 @@ func (l *loop) raise(now clocksync.Instant) {
 	l.beatAt = now
 	l.input = synccore.Input{Kind: synccore.InTerm, Term: term}
 	l.more, l.arrived = false, now
-	l.step(now)
-	l.announce()
+	l.stepCore(now)
+	l.announceLeader()
 }
 
 // noticeSleep looks, once a turn, whether the machine slept: the clock of instants stands
@@ -391,10 +391,10 @@ func (l *loop) noticeSleep() clocksync.Instant {
 	return now
 }
 
-// awake is to be asked before anything is taken or decided. After a pause it asks the server
+// checkAwake is to be asked before anything is taken or decided. After a pause it asks the server
 // first: another process may lead by now, and much may have come. It reports whether this
 // one still leads, and the instant by then.
-func (l *loop) awake(now clocksync.Instant) (then clocksync.Instant, leads bool) {
+func (l *loop) checkAwake(now clocksync.Instant) (then clocksync.Instant, leads bool) {
 	switch {
 	case l.bus.State() != bus.Connected:
 		l.away, l.steady = true, now // Nothing can be sent. The server is asked when it is back.
@@ -405,7 +405,7 @@ func (l *loop) awake(now clocksync.Instant) (then clocksync.Instant, leads bool)
 		now = l.opt.now()
 		l.steady = now
 	}
-	return now, l.rival() == nil
+	return now, l.rivalBeat() == nil
 }
 
 // askServer has the server hand over what came while this process, or the way to the server,
@@ -414,7 +414,7 @@ func (l *loop) askServer(now clocksync.Instant) {
 	if !l.away {
 		l.opt.Logger.Warn("the process stood still; it reads the messages that came meanwhile before it decides anything", "seconds", math.Round(now.Sub(l.turned).Seconds()))
 	}
-	for l.ctx.Err() == nil && l.rival() == nil {
+	for l.ctx.Err() == nil && l.rivalBeat() == nil {
 		err := l.await(roundTrip, l.bus.CatchUp)
 		switch {
 		case err == nil && l.away: // What came while it was away went to nobody: the next beat of another one has to be waited for.
@@ -441,7 +441,7 @@ func (l *loop) await(limit time.Duration, what func(context.Context) error) erro
 		case err := <-done:
 			return err
 		case q := <-l.questions:
-			l.answer(q)
+			l.answerQuestion(q)
 		}
 	}
 }

@@ -281,7 +281,7 @@ func TestStateIsShared(t *testing.T) {
 			st, err := openStore(dir, ledSubjects, "gsync")
 			for i := 0; i < 25 && err == nil; i++ {
 				var term uint64
-				if term, err = st.advance(0); err == nil {
+				if term, err = st.advanceTerm(0); err == nil {
 					if _, twice := all.LoadOrStore(term, true); twice {
 						t.Errorf("two have term %d", term)
 					}
@@ -328,7 +328,7 @@ func TestTwoStartsAtOnce(t *testing.T) {
 		case pair[0] != nil && pair[1] != nil:
 			superseded++
 			winner, loser := pair[0], pair[1]
-			if (&beat{Beat: wire.Beat{Term: loser.term.Load()}, Nonce: loser.nonce}).above(winner.term.Load(), winner.nonce) {
+			if (&beat{Beat: wire.Beat{Term: loser.term.Load()}, Nonce: loser.nonce}).outranks(winner.term.Load(), winner.nonce) {
 				winner, loser = loser, winner
 			}
 			<-loser.Done()
@@ -692,7 +692,7 @@ func TestPausedLeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := told.Load()
-	s.in.put(item{member: "a", frame: c.batch("a", 2, 2_000_000, 5)}) // It had come already.
+	s.in.putMessage(item{member: "a", frame: c.batch("a", 2, 2_000_000, 5)}) // It had come already.
 	other := server.Connect(bus.Options{})
 	sendBeat(t, other, beat{Beat: wire.Beat{Term: s.term.Load() + 1}, Nonce: 1, Host: "elsewhere", Process: 7})
 	if err := other.Close(); err != nil {
@@ -746,12 +746,12 @@ func TestLastTerm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if term, err := st.advance(control.MaxTerm - 2); err != nil || term != control.MaxTerm-1 {
+	if term, err := st.advanceTerm(control.MaxTerm - 2); err != nil || term != control.MaxTerm-1 {
 		t.Errorf("term %d, %v", term, err)
 	}
 	for _, one := range []*store{st, nil} {
 		const want = "term 4611686018427387903 is the last term that members accept: give the synchronizer another name"
-		if _, err := one.advance(control.MaxTerm - 1); err == nil || err.Error() != want {
+		if _, err := one.advanceTerm(control.MaxTerm - 1); err == nil || err.Error() != want {
 			t.Error(err)
 		}
 	}

@@ -103,11 +103,11 @@ func newLoop(s *Synchronizer) *loop {
 	}
 }
 
-// run owns the core until the context ends, the core fails or another process leads.
-func (s *Synchronizer) run(ctx context.Context) {
+// runCore owns the core until the context ends, the core fails or another process leads.
+func (s *Synchronizer) runCore(ctx context.Context) {
 	defer close(s.done)
-	defer s.in.close()
-	defer s.journal.close()
+	defer s.in.closeInbox()
+	defer s.journal.closeJournal()
 	if s.opt.Standby && !s.standBy(ctx) {
 		return
 	}
@@ -115,9 +115,9 @@ func (s *Synchronizer) run(ctx context.Context) {
 	l.ctx = ctx
 	l.sendBeat(false)
 	for _, l.input = range s.first {
-		l.step(s.opt.now())
+		l.stepCore(s.opt.now())
 	}
-	l.announce()
+	l.announceLeader()
 	timer, armed := time.NewTimer(0), clocksync.MinInstant
 	defer timer.Stop()
 	var items []item
@@ -132,11 +132,11 @@ func (s *Synchronizer) run(ctx context.Context) {
 			l.sendBeat(true)
 			return
 		case <-s.in.ready:
-			items, reached, l.waits = s.in.take(s.opt.now(), items)
+			items, reached, l.waits = s.in.takeTurn(s.opt.now(), items)
 			taken = items
 		case call = <-s.calls:
 		case q := <-s.questions:
-			l.answer(q)
+			l.answerQuestion(q)
 		case <-s.heard:
 			l.answerBeat()
 		case <-timer.C:
@@ -148,34 +148,34 @@ func (s *Synchronizer) run(ctx context.Context) {
 			timer.Reset(l.wait(due))
 		}
 	}
-	if l.rival() == nil {
+	if l.rivalBeat() == nil {
 		l.sendBeat(true)
 	}
 }
 
 // turn takes the waiting messages, up to a round trip to the server, and does the due work.
 func (l *loop) turn(now clocksync.Instant, taken []item, reached clocksync.Instant, call func(*loop)) {
-	if _, leads := l.awake(now); leads {
+	if _, leads := l.checkAwake(now); leads {
 		l.behindBy(now, taken)
 		for i := range taken {
 			l.more = i < len(taken)-1 || l.waits && l.now.Sub(l.rested) < restEvery
-			if l.receive(&taken[i]); l.now >= l.beatAt {
-				l.pulse(l.now)
+			if l.receiveFrame(&taken[i]); l.now >= l.beatAt {
+				l.keepLeading(l.now)
 			}
 		}
 		if l.reached = max(l.reached, reached); l.in.depth() == 0 {
 			l.oldest = clocksync.MaxInstant
 		}
 	}
-	if call != nil && l.rival() == nil {
+	if call != nil && l.rivalBeat() == nil {
 		l.more = false
 		call(l)
 	}
 	l.tick()
 	l.catchUp()
 	l.flushStream(l.now)
-	if l.rival() == nil {
-		l.pulse(max(now, l.now))
+	if l.rivalBeat() == nil {
+		l.keepLeading(max(now, l.now))
 	}
 }
 
@@ -204,7 +204,7 @@ func (l *loop) behindBy(now clocksync.Instant, taken []item) {
 	if now.Sub(l.shedAt) < shedEvery {
 		return
 	}
-	sheds := l.in.shed()
+	sheds := l.in.shedCounts()
 	if sheds == l.told {
 		return
 	}
@@ -213,36 +213,36 @@ func (l *loop) behindBy(now clocksync.Instant, taken []item) {
 	l.shedAt, l.told = now, sheds
 }
 
-// ask puts a question to the core. The answer holds until the next one.
-func (l *loop) ask(now clocksync.Instant, q *synccore.Question) *synccore.Answer {
+// askCore puts a question to the core. The answer holds until the next one.
+func (l *loop) askCore(now clocksync.Instant, q *synccore.Question) *synccore.Answer {
 	l.query = synccore.Input{Kind: synccore.InAsk, Ask: q}
 	l.core.Step(now, &l.query, &l.asked)
 	return &l.asked.Answer
 }
 
-// answer answers a question of people. They may ask again: from the next step on the core has the
+// answerQuestion answers a question of people. They may ask again: from the next step on the core has the
 // states of by now, for a while.
-func (l *loop) answer(q *question) {
+func (l *loop) answerQuestion(q *question) {
 	if now := l.opt.now(); now >= l.watchAgain {
 		l.watched, l.watchAgain = true, now.Add(time.Second)
 	}
-	q.answer, q.known, q.config = *l.ask(l.opt.now(), &q.Question), l.level.Predicates(), l.config
+	q.answer, q.known, q.config = *l.askCore(l.opt.now(), &q.Question), l.level.Predicates(), l.config
 	close(q.done)
 }
 
 // failed notes that a silent member's policy was to fail, or that a program runs
 // without the journal that it should be resumed from.
 func (l *loop) failed() bool {
-	if b := l.rival(); b != nil {
+	if b := l.rivalBeat(); b != nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.err = b.superseded(l.name, l.subjects.Beat(l.name), l.term.Load())
+		l.err = b.supersededError(l.name, l.subjects.Beat(l.name), l.term.Load())
 		return true
 	}
 	if l.gives != nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.err = fmt.Errorf("synchronizer %q: %w (%v)", l.name, l.taken(l.gives.name), &l.gives.beat)
+		l.err = fmt.Errorf("synchronizer %q: %w (%v)", l.name, l.findController(l.gives.name), &l.gives.beat)
 		return true
 	}
 	if l.lag > 0 {
@@ -253,7 +253,7 @@ func (l *loop) failed() bool {
 	}
 	why := l.output.Failed
 	if l.level.Program != nil {
-		if stopped := l.journal.recorded().Err; stopped != nil {
+		if stopped := l.journal.journalStats().Err; stopped != nil {
 			why = "the journal of its program has ended: " + stopped.Error() + ": make room and take it up with --resume, or run it without a journal"
 		}
 	}
@@ -266,9 +266,9 @@ func (l *loop) failed() bool {
 	return true
 }
 
-// announce asks members that are already there to introduce themselves.
-func (l *loop) announce() {
-	l.send(l.subjects.Announce(), func(dst []byte) ([]byte, error) {
+// announceLeader asks members that are already there to introduce themselves.
+func (l *loop) announceLeader() {
+	l.sendFrame(l.subjects.Announce(), func(dst []byte) ([]byte, error) {
 		return wire.AppendWelcome(dst, &wire.Welcome{Synchronizer: l.name, Term: l.term.Load()})
 	})
 }
@@ -285,31 +285,31 @@ func (l *loop) tick() {
 		l.away, l.wake = true, now.Add(100*time.Millisecond)
 		return
 	}
-	now, leads := l.awake(now)
+	now, leads := l.checkAwake(now)
 	if !leads {
 		return
 	}
-	l.more, l.arrived, l.reached = false, now, max(l.reached, l.in.heard())
+	l.more, l.arrived, l.reached = false, now, max(l.reached, l.in.heardUpTo())
 	l.input = synccore.Input{Kind: synccore.InTick, Watched: l.watched}
 	l.watched = false
-	l.step(now)
+	l.stepCore(now)
 }
 
 func (l *loop) wait(due clocksync.Instant) time.Duration {
 	return max(0, min(due.Sub(l.opt.now()), time.Hour))
 }
 
-// receive decodes one frame and steps the core with it.
-func (l *loop) receive(it *item) {
+// receiveFrame decodes one frame and steps the core with it.
+func (l *loop) receiveFrame(it *item) {
 	if l.output.Failed != "" {
 		return
 	}
 	if it.body != nil {
-		l.body(it)
+		l.answerBody(it)
 		return
 	}
 	if kind, err := wire.KindOf(it.frame); err == nil && kind == wire.KindBundle {
-		l.unbundle(it)
+		l.stepBundle(it)
 		return
 	}
 	err := l.decode(it)
@@ -318,10 +318,10 @@ func (l *loop) receive(it *item) {
 		if it.group != "" {
 			from = it.group + "/" + it.member
 		}
-		l.malformed(from, err)
+		l.rejectMalformed(from, err)
 		return
 	}
-	now, leads := l.awake(l.opt.now())
+	now, leads := l.checkAwake(l.opt.now())
 	if !leads {
 		return
 	}
@@ -329,9 +329,9 @@ func (l *loop) receive(it *item) {
 	if it.shed > 0 && l.input.Kind == synccore.InBatch && it.group == "" {
 		l.skip(now, it)
 	}
-	l.step(now)
+	l.stepCore(now)
 	if l.input.Kind == synccore.InHello && it.group == "" {
-		l.fenced(l.input.Hello)
+		l.noteFenced(l.input.Hello)
 	}
 }
 
@@ -350,7 +350,7 @@ func (l *loop) skip(now clocksync.Instant, it *item) {
 	in, more, framed := l.input, l.more, l.framed
 	l.input = synccore.Input{Kind: synccore.InGone, From: it.member, By: it.by, Gone: &wire.Gone{Member: b.Member, Incarnation: b.Incarnation, First: b.Reports[0].Seq}}
 	l.more, l.framed = true, false
-	l.step(now)
+	l.stepCore(now)
 	l.input, l.more, l.framed = in, more, framed
 }
 
@@ -397,13 +397,13 @@ func (l *loop) decode(it *item) error {
 	return errors.New("a frame of kind " + kind.String() + " does not come from a member")
 }
 
-// malformed counts and rejects a frame that cannot be read.
-func (l *loop) malformed(from string, err error) {
+// rejectMalformed counts and rejects a frame that cannot be read.
+func (l *loop) rejectMalformed(from string, err error) {
 	l.mu.Lock()
 	l.stats.Frames++
 	l.stats.Malformed++
 	l.mu.Unlock()
-	l.reject(unreadable(err), from, err)
+	l.reject(rejectReason(err), from, err)
 }
 
 // reject reports an input that the core does not see.
@@ -420,7 +420,7 @@ func (s *Synchronizer) logRejected(r monitor.Rejection) {
 	s.opt.Logger.Warn("refused", telemetry.ClassKey, r.Reason.String(), "from", r.From, "reason", r.Detail)
 }
 
-func (l *loop) step(now clocksync.Instant) {
+func (l *loop) stepCore(now clocksync.Instant) {
 	l.now = now
 	if !l.looked {
 		l.looked = true
@@ -441,7 +441,7 @@ func (l *loop) step(now clocksync.Instant) {
 		l.rested = now
 	}
 	l.report()
-	l.measure(now)
+	l.measureStep(now)
 }
 
 // follow has the core know the timeline of the reference clock.
@@ -459,7 +459,7 @@ func (l *loop) follow(now clocksync.Instant) {
 // program has to find it in its journal first, and spans alter the signals that a line of
 // the journal is about.
 func (l *loop) advance(now clocksync.Instant, in *synccore.Input) {
-	l.journal.begin(l.level, now, in)
+	l.journal.beginInput(l.level, now, in)
 	l.streamBegin(now, in)
 	l.core.Step(now, in, &l.output)
 	l.streamEnd(now, &l.output)
@@ -467,16 +467,16 @@ func (l *loop) advance(now clocksync.Instant, in *synccore.Input) {
 		l.level = in.Level
 	}
 	if l.level.Program != nil || l.spans != nil {
-		l.journal.end(&l.output)
+		l.journal.endInput(&l.output)
 	}
 	if l.level.Program != nil {
-		l.journal.ahead(in, &l.output)
+		l.journal.writeAhead(in, &l.output)
 		if in.Kind == synccore.InBody || len(l.output.Signals) > 0 { // Whoever goes on has to know it.
 			l.flushStream(now)
 		}
 	}
 	l.deliver()
-	l.journal.end(&l.output) // Unless it has.
+	l.journal.endInput(&l.output) // Unless it has.
 }
 
 // deliver publishes what the core wants sent. What cannot be sent now is lost:
@@ -505,7 +505,7 @@ func (l *loop) deliver() {
 	for i := range out.Probes {
 		encode := func(dst []byte) ([]byte, error) { return wire.AppendProbe(dst, &out.Probes[i].Msg) }
 		if p := &out.Probes[i]; p.To == "" {
-			l.send(l.subjects.Announce(), encode)
+			l.sendFrame(l.subjects.Announce(), encode)
 		} else {
 			l.post(p.To, p.Via, encode)
 		}
@@ -523,10 +523,10 @@ func (l *loop) signalSubject(group, member string) string {
 // if it is too long for a bundle.
 func (l *loop) post(member, multiplexer string, encode func([]byte) ([]byte, error)) {
 	if multiplexer == "" {
-		l.send(l.address(member).probe, encode)
+		l.sendFrame(l.address(member).probe, encode)
 		return
 	}
-	l.send(l.address(multiplexer).probe, func(dst []byte) ([]byte, error) {
+	l.sendFrame(l.address(multiplexer).probe, func(dst []byte) ([]byte, error) {
 		part, err := encode(l.part[:0])
 		if err != nil {
 			return dst, err
@@ -547,7 +547,7 @@ func (l *loop) sendPeers(a *wire.Addressed[wire.Peers]) {
 			return frame, err
 		}
 		if a.To == "" {
-			l.send(l.subjects.Announce(), encode)
+			l.sendFrame(l.subjects.Announce(), encode)
 		} else {
 			l.post(a.To, a.Via, encode)
 		}
@@ -574,8 +574,8 @@ func (l *loop) sendSignals(a *wire.Addressed[wire.Signals], to *carried) {
 			frame, sent, err = wire.AppendSignals(dst, &rest)
 			return frame, err
 		}
-		if to == nil || !l.enclose(to, a.To, encode) {
-			l.send(subject, encode)
+		if to == nil || !l.encloseFrame(to, a.To, encode) {
+			l.sendFrame(subject, encode)
 		}
 		if sent == 0 {
 			return // It has receipts alone, or an error.
@@ -584,7 +584,7 @@ func (l *loop) sendSignals(a *wire.Addressed[wire.Signals], to *carried) {
 	}
 }
 
-func (l *loop) send(subject string, encode func([]byte) ([]byte, error)) {
+func (l *loop) sendFrame(subject string, encode func([]byte) ([]byte, error)) {
 	frame, err := encode(l.frame[:0])
 	if err != nil {
 		l.reject(monitor.RejectSend, subject, err)
@@ -617,12 +617,12 @@ func (l *loop) report() {
 		l.opt.Logger.Info("reloaded", "configuration", r.Config, "changes", r.Changes)
 	}
 	if l.opt.Observe != nil || l.feed.until.Load() != 0 { // Else nothing is made for nobody.
-		events(out, l.tell)
+		eventsOf(out, l.tell)
 	}
 }
 
-// events tells what an output holds for an observer.
-func events(out *synccore.Output, tell func(monitor.Event)) {
+// eventsOf tells what an output holds for an observer.
+func eventsOf(out *synccore.Output, tell func(monitor.Event)) {
 	tellAll(out.Reloads, tell)
 	tellAll(out.Epochs, tell)
 	tellAll(out.Verdicts, tell)
@@ -643,7 +643,7 @@ func (l *loop) tell(e monitor.Event) {
 	if l.opt.Observe != nil {
 		l.opt.Observe(e)
 	}
-	l.feed.put(e, l.opt.now)
+	l.feed.putEvent(e, l.opt.now)
 }
 
 // countFrame counts the current frame.
@@ -675,7 +675,7 @@ func (l *loop) account() {
 	}
 	l.stats.Frames += l.messages
 	l.frames, l.messages, l.behind = [len(l.frames)]uint64{}, 0, false
-	l.figure()
+	l.noteFigures()
 }
 
 // countStep counts what a step has come to. Most have come to nothing but what the core

@@ -306,7 +306,7 @@ synchronizers:
 	l, now := c.drive(), c.s.opt.now()
 	take := func(group, member string, frame []byte, more bool) {
 		l.more = more
-		l.receive(&item{group: group, member: member, frame: frame, at: now})
+		l.receiveFrame(&item{group: group, member: member, frame: frame, at: now})
 	}
 	outline, _, err := wire.NewBatchCodec(workerState).Append(nil, &wire.Batch{Member: "w1", Incarnation: 1})
 	if err != nil {
@@ -355,7 +355,9 @@ synchronizers:
       stop: {when: "sum(members, .n) > 9"}
 `, Options{})
 	l := c.drive()
-	ask := func() { l.answer(&question{Question: synccore.Question{Status: true}, done: make(chan struct{})}) }
+	ask := func() {
+		l.answerQuestion(&question{Question: synccore.Question{Status: true}, done: make(chan struct{})})
+	}
 	ask()
 	if l.tick(); !l.input.Watched || l.watched {
 		t.Error("the core was not told")

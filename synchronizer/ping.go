@@ -10,9 +10,9 @@ import (
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
-// pong answers a ping with the readings of the reference clock, beside the owner
+// answerPing answers a ping with the readings of the reference clock, beside the owner
 // of the core: what waits there would widen the bound of whoever asks.
-func (s *Synchronizer) pong(m bus.Message) {
+func (s *Synchronizer) answerPing(m bus.Message) {
 	arrived := s.clock.Now()
 	if !s.leads.Load() { // Another one may.
 		return
@@ -22,14 +22,14 @@ func (s *Synchronizer) pong(m bus.Message) {
 		err = s.answer(m, arrived)
 	}
 	if errors.Is(err, bus.ErrReply) {
-		s.replied(m, err)
+		s.noteUnsentReply(m, err)
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
 		s.stats.Malformed++
-		s.tally.rejected[unreadable(err)]++
+		s.tally.rejected[rejectReason(err)]++
 		return
 	}
 	s.stats.Pings++
@@ -61,7 +61,7 @@ func (s *Synchronizer) roundTrips(ctx context.Context) {
 	for ctx.Err() == nil {
 		begun := s.opt.now()
 		if s.bus.Flush(ctx) == nil {
-			s.in.reach(begun)
+			s.in.noteRoundTrip(begun)
 		}
 		select {
 		case <-time.After(roundTripPause):

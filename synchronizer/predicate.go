@@ -52,9 +52,9 @@ type Signal struct {
 	Expires time.Duration     // 0: 30 s
 }
 
-// compiled gives the predicates the form that the machine takes. panicked receives the panic of
+// compilePredicates gives the predicates the form that the machine takes. panicked receives the panic of
 // a predicate.
-func compiled(all []Predicate, panicked func(name string, cause any)) []plan.GoPredicate {
+func compilePredicates(all []Predicate, panicked func(name string, cause any)) []plan.GoPredicate {
 	out := make([]plan.GoPredicate, len(all))
 	for i := range all {
 		p := &all[i]
@@ -98,8 +98,8 @@ func sorted(m map[string]string) yamlconf.Map[string] {
 	return out
 }
 
-// panicked counts a panic of a Judge, and logs the first of each.
-func (s *Synchronizer) panicked(name string, cause any) {
+// countPanic counts a panic of a Judge, and logs the first of each.
+func (s *Synchronizer) countPanic(name string, cause any) {
 	s.mu.Lock()
 	s.stats.Panics++
 	first := !slices.Contains(s.panics, name)

@@ -16,11 +16,11 @@ import (
 //
 // The name may be empty where there is one synchronizer to run.
 func (c *Config) Changes(to *Config, name string) ([]string, error) {
-	from, err := c.plan(name)
+	from, err := c.planOf(name)
 	if err != nil {
 		return nil, err
 	}
-	next, err := to.plan(from.Name)
+	next, err := to.planOf(from.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -55,12 +55,12 @@ func (s *Synchronizer) changeTo(cfg *Config, person string) (changes []string, e
 	if s.ended() {
 		return nil, fmt.Errorf("synchronizer %q: reload: %w", s.name, ErrEnded)
 	}
-	if plan, err := cfg.plan(s.name); err == nil { // Else the owner of the core refuses it.
+	if plan, err := cfg.planOf(s.name); err == nil { // Else the owner of the core refuses it.
 		if err := s.listenAlso(plan.Groups()); err != nil {
 			return nil, fmt.Errorf("synchronizer %q: reload: %w", s.name, err)
 		}
 	}
-	err = s.call("reload", func(l *loop) error {
+	err = s.callOwner("reload", func(l *loop) error {
 		var err error
 		changes, err = l.reload(cfg, person)
 		return err
@@ -120,8 +120,8 @@ func (s *Synchronizer) ended() bool {
 	}
 }
 
-// call has the owner of the core do something, and waits for it.
-func (s *Synchronizer) call(what string, do func(*loop) error) error {
+// callOwner has the owner of the core do something, and waits for it.
+func (s *Synchronizer) callOwner(what string, do func(*loop) error) error {
 	ended := fmt.Errorf("synchronizer %q: %s: %w", s.name, what, ErrEnded)
 	if s.ended() {
 		return ended
@@ -153,7 +153,7 @@ func (s *Synchronizer) call(what string, do func(*loop) error) error {
 func (s *Synchronizer) listenAlso(groups []string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	if err := s.listen(ctx, groups); err != nil || len(groups) == 0 {
+	if err := s.subscribeGroups(ctx, groups); err != nil || len(groups) == 0 {
 		return err
 	}
 	return s.bus.Flush(ctx)
@@ -161,12 +161,12 @@ func (s *Synchronizer) listenAlso(groups []string) error {
 
 // reload has the core follow another configuration.
 func (l *loop) reload(cfg *Config, person string) ([]string, error) {
-	plan, err := cfg.plan(l.name)
+	plan, err := cfg.planOf(l.name)
 	if err == nil {
-		plan, err = l.carried(plan, l.level.Source.Live())
+		plan, err = l.carryValues(plan, l.level.Source.Live())
 	}
 	if err == nil {
-		plan, err = plan.With(compiled(l.opt.Predicates, l.panicked))
+		plan, err = plan.With(compilePredicates(l.opt.Predicates, l.countPanic))
 	}
 	var changes []string
 	if err == nil {
@@ -177,6 +177,6 @@ func (l *loop) reload(cfg *Config, person string) ([]string, error) {
 	}
 	l.input = synccore.Input{Kind: synccore.InLevel, Level: plan, Person: person}
 	l.config = cfg.hash
-	l.step(l.opt.now())
+	l.stepCore(l.opt.now())
 	return changes, nil
 }

@@ -140,7 +140,7 @@ func Replay(r io.Reader, opt ReplayOptions) (*Replayed, error) {
 		return nil, err
 	}
 	if p.states != nil {
-		p.states.finish(true)
+		p.states.finishStates(true)
 	}
 	if opt.Inspect != nil {
 		opt.Inspect(&Inspection{replay: p})
@@ -208,7 +208,7 @@ type judgments struct {
 // with is the plan with the predicates written in Go. A Judge that panics counts as
 // unknown, as it did in the run.
 func (o *ReplayOptions) with(plan *plan.Level) (*plan.Level, error) {
-	plan, err := plan.With(compiled(o.Predicates, func(string, any) {}))
+	plan, err := plan.With(compilePredicates(o.Predicates, func(string, any) {}))
 	if err != nil {
 		return nil, fmt.Errorf("ReplayOptions.Predicates: %w", err)
 	}
@@ -253,7 +253,7 @@ func (p *replay) run() error {
 			p.predicates = rec.Input.Level.Predicates()
 		}
 		if p.states != nil && rec.Input.Kind == synccore.InRestart {
-			p.states.note(rec.Now, &rec.Input) // By the clock of the life before.
+			p.states.noteInput(rec.Now, &rec.Input) // By the clock of the life before.
 		}
 		p.restart(&rec)
 		if until := p.opt.Until; !until.IsZero() && p.at(rec.Now).After(until) {
@@ -264,7 +264,7 @@ func (p *replay) run() error {
 		}
 		p.last = rec.Now
 		if p.states != nil && rec.Input.Kind != synccore.InRestart {
-			p.states.note(rec.Now, &rec.Input)
+			p.states.noteInput(rec.Now, &rec.Input)
 		}
 		p.step(&rec)
 	}
@@ -313,7 +313,7 @@ func (p *replay) step(rec *journal.Record) {
 		}
 	}
 	if p.opt.Observe != nil {
-		events(&p.out, func(e monitor.Event) { p.opt.Observe(at, e) })
+		eventsOf(&p.out, func(e monitor.Event) { p.opt.Observe(at, e) })
 	}
 	if p.changed == nil {
 		return
@@ -345,9 +345,9 @@ func (p *replay) emitState(s memberState) {
 
 // change prepares the changed configuration.
 func (p *replay) change() error {
-	plan, err := p.opt.Changed.plan(p.journal.Level.Name)
+	plan, err := p.opt.Changed.planOf(p.journal.Level.Name)
 	if err != nil {
-		if plan, err = p.opt.Changed.plan(""); err != nil {
+		if plan, err = p.opt.Changed.planOf(""); err != nil {
 			return fmt.Errorf("the journal is of synchronizer %q: %w", p.journal.Level.Name, err)
 		}
 	}

@@ -32,7 +32,7 @@ func (s *Synchronizer) CancelProgram(reason string) error {
 	select {
 	case s.calls <- func(l *loop) {
 		l.input = synccore.Input{Kind: synccore.InCancel, Reason: reason}
-		l.step(l.opt.now())
+		l.stepCore(l.opt.now())
 	}:
 		return nil
 	case <-s.done:
@@ -60,9 +60,9 @@ func (t *resumed) restamp(o *synccore.Options) {
 
 var errAnotherProgram = errors.New("the journal is of another program or configuration, or the file was changed since: resume the configuration that was active last, or start again")
 
-// resume steps a machine through the journal of an earlier life, and leaves the file so
+// resumeJournal steps a machine through the journal of an earlier life, and leaves the file so
 // that more can be written.
-func (s *Synchronizer) resume(f JournalFile, level *plan.Level) (*resumed, error) {
+func (s *Synchronizer) resumeJournal(f JournalFile, level *plan.Level) (*resumed, error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (s *Synchronizer) resume(f JournalFile, level *plan.Level) (*resumed, error
 	case (level.Program == nil) != (j.Level.Program == nil), j.Level.Name != level.Name:
 		return nil, errAnotherProgram
 	}
-	if j.Level, err = s.predicated(j.Level); err != nil {
+	if j.Level, err = s.addPredicates(j.Level); err != nil {
 		return nil, err
 	}
 	if err := resumable(j.Level); err != nil {
@@ -93,7 +93,7 @@ func (s *Synchronizer) resume(f JournalFile, level *plan.Level) (*resumed, error
 		}
 		switch in := &rec.Input; in.Kind { //nolint:exhaustive // Nothing is noted of the others.
 		case synccore.InLevel:
-			if in.Level, err = s.predicated(in.Level); err != nil {
+			if in.Level, err = s.addPredicates(in.Level); err != nil {
 				return nil, err
 			}
 			if err := resumable(in.Level); err != nil {
@@ -119,7 +119,7 @@ func (s *Synchronizer) resume(f JournalFile, level *plan.Level) (*resumed, error
 	if j.Stopped != "" {
 		return nil, fmt.Errorf("the journal was ended before the run: %s: what came after is not known, so start again", j.Stopped)
 	}
-	if err := s.store.resumable(j); err != nil {
+	if err := s.store.checkResumable(j); err != nil {
 		return nil, err
 	}
 	if t.level.Source.Hash() != level.Source.Hash() { // After all reloads.
@@ -152,7 +152,7 @@ func resumable(level *plan.Level) error {
 func runsOf(term uint64) uint64 { return term % (1 << 30) << 32 }
 
 // newProgram names an execution. It travels as an int64.
-func newProgram() uint64 { return random()>>2 | 1 }
+func newProgram() uint64 { return randomNonce()>>2 | 1 }
 
 // stepped steps a core on a line that was read. One on which it fails was not written by a core
 // that came to the same before, or by another version.

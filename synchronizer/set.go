@@ -47,7 +47,7 @@ func (s *Synchronizer) setBy(what Setting, person string) ([]string, error) {
 		return nil, fmt.Errorf("synchronizer %q: set: the caller's name must be at most %d bytes of plain text", s.name, maxBy)
 	}
 	var changes []string
-	err := s.call("set", func(l *loop) error {
+	err := s.callOwner("set", func(l *loop) error {
 		var err error
 		changes, err = l.set(&what, person)
 		return err
@@ -72,7 +72,7 @@ func (l *loop) set(what *Setting, person string) ([]string, error) {
 	}
 	next, err := configfile.Recompile(&source, l.name)
 	if err == nil {
-		next, err = l.predicated(next)
+		next, err = l.addPredicates(next)
 	}
 	var changes []string
 	if err == nil {
@@ -81,20 +81,20 @@ func (l *loop) set(what *Setting, person string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("synchronizer %q: set: %w", l.name, err)
 	}
-	if err := l.store.keep(source.Live()); err != nil {
+	if err := l.store.keepParameters(source.Live()); err != nil {
 		return nil, fmt.Errorf("synchronizer %q: set: %w", l.name, err)
 	}
 	for _, c := range changes {
 		l.opt.Logger.Info("a parameter is set", "change", c, "by", what.By, "person", person)
 	}
 	l.input = synccore.Input{Kind: synccore.InLevel, Level: next, Person: person}
-	l.step(l.opt.now())
+	l.stepCore(l.opt.now())
 	return changes, nil
 }
 
-// carried is a level with the values that were set while it, or the level before it, ran. It
+// carryValues is a level with the values that were set while it, or the level before it, ran. It
 // drops and logs the values of parameters that the level does not declare.
-func (s *Synchronizer) carried(level *plan.Level, live []plan.Override) (*plan.Level, error) {
+func (s *Synchronizer) carryValues(level *plan.Level, live []plan.Override) (*plan.Level, error) {
 	live = slices.DeleteFunc(slices.Clone(live), func(o plan.Override) bool {
 		known := slices.ContainsFunc(level.Params, func(p config.Param) bool { return p.Field.Name == o.Param })
 		if !known {
@@ -148,8 +148,8 @@ type keptParam struct {
 	Value string `json:"value"`
 }
 
-// keep stores the parameters that were set.
-func (st *store) keep(live []plan.Override) error {
+// keepParameters stores the parameters that were set.
+func (st *store) keepParameters(live []plan.Override) error {
 	if st == nil {
 		return nil
 	}
@@ -160,11 +160,11 @@ func (st *store) keep(live []plan.Override) error {
 	if slices.Equal(list, st.is.Params) {
 		return nil
 	}
-	return st.change(func(next *stored) { next.Params = list })
+	return st.changeContent(func(next *stored) { next.Params = list })
 }
 
-// live are the parameters that the store has.
-func (st *store) live() []plan.Override {
+// liveParameters are the parameters that the store has.
+func (st *store) liveParameters() []plan.Override {
 	if st == nil {
 		return nil
 	}

@@ -47,15 +47,15 @@ type heardBeat struct {
 	since clocksync.Instant // of one that stands by: it was told of, or warm last
 }
 
-// note keeps the beats of the leader and of the standbys. It returns the standby for which
+// noteBeat keeps the beats of the leader and of the standbys. It returns the standby for which
 // there is no place.
-func (h *beats) note(b *beat, now clocksync.Instant) (out *beat) {
+func (h *beats) noteBeat(b *beat, now clocksync.Instant) (out *beat) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
 	case b.Standby:
 		return h.noteStandby(b, now)
-	case h.leader.Nonce == b.Nonce || now.Sub(h.leader.at) > beatsGone || b.above(h.leader.Term, h.leader.Nonce):
+	case h.leader.Nonce == b.Nonce || now.Sub(h.leader.at) > beatsGone || b.outranks(h.leader.Term, h.leader.Nonce):
 		h.leader = heardBeat{beat: *b, at: now}
 	}
 	return nil
@@ -92,8 +92,8 @@ func (h *beats) noteStandby(b *beat, now clocksync.Instant) (out *beat) {
 	return out
 }
 
-// lately reports whether a leader was heard so lately that there is no later one.
-func (h *beats) lately(now clocksync.Instant) bool {
+// heardLately reports whether a leader was heard so lately that there is no later one.
+func (h *beats) heardLately(now clocksync.Instant) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.leader.Term > 0 && now.Sub(h.leader.at) <= leaderLately
@@ -106,15 +106,15 @@ func (h *beats) heard() clocksync.Instant {
 	return h.leader.at
 }
 
-// known reports whether a leader was ever heard.
-func (h *beats) known() bool {
+// knowsLeader reports whether a leader was ever heard.
+func (h *beats) knowsLeader() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.leader.Term > 0
 }
 
-// wanted are those that stand by and want to be told the leader's inputs.
-func (h *beats) wanted(now clocksync.Instant) []beat {
+// wantedStreams are those that stand by and want to be told the leader's inputs.
+func (h *beats) wantedStreams(now clocksync.Instant) []beat {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var list []beat
@@ -128,19 +128,19 @@ func (h *beats) wanted(now clocksync.Instant) []beat {
 
 // warm reports whether one stands by that is warm and not behind.
 func (h *beats) warm(now clocksync.Instant) bool {
-	return slices.ContainsFunc(h.wanted(now), func(b beat) bool { return b.Follows.Warm && b.Follows.Why == "" && b.Follows.Behind == 0 })
+	return slices.ContainsFunc(h.wantedStreams(now), func(b beat) bool { return b.Follows.Warm && b.Follows.Why == "" && b.Follows.Behind == 0 })
 }
 
-// resign has this process end if it cannot keep up and another one stands by that has.
-func (l *loop) resign(now clocksync.Instant) {
+// resignIfLate has this process end if it cannot keep up and another one stands by that has.
+func (l *loop) resignIfLate(now clocksync.Instant) {
 	if lag := now.Sub(l.oldest); l.oldest < now && lag > resignAfter && l.beats.warm(now) {
 		l.lag = lag
 	}
 }
 
-// stream is the number of the leader's last message with inputs, and who that is; 0 if
+// lastStreamed is the number of the leader's last message with inputs, and who that is; 0 if
 // none is known.
-func (h *beats) stream() (number, nonce uint64) {
+func (h *beats) lastStreamed() (number, nonce uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.leader.Stream, h.leader.Nonce
@@ -169,15 +169,15 @@ func (h *beats) vacant(since, now clocksync.Instant, own *beat) bool {
 	return quiet >= beatsGone+grace
 }
 
-// begun reports whether another process was heard to lead since an instant.
-func (h *beats) begun(since clocksync.Instant) bool {
+// leaderSince reports whether another process was heard to lead since an instant.
+func (h *beats) leaderSince(since clocksync.Instant) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.leader.Term > 0 && h.leader.at > since && !h.leader.Ends
 }
 
-// standing are the processes that stand by.
-func (h *beats) standing(now clocksync.Instant) []string {
+// listStandbys are the processes that stand by.
+func (h *beats) listStandbys(now clocksync.Instant) []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var list []string
@@ -260,7 +260,7 @@ func (s *Synchronizer) standBy(ctx context.Context) bool {
 		}
 		last = now
 		own := s.ownBeat(false)
-		own.Follows = s.follow.beat(now)
+		own.Follows = s.follow.makeBeat(now)
 		s.publishBeat(own.text())
 		if !s.answered(ctx) {
 			since = s.opt.now() // Nobody could be heard.
@@ -272,13 +272,13 @@ func (s *Synchronizer) standBy(ctx context.Context) bool {
 		if now < grace.until || !s.beats.vacant(since, now, own) || !s.caughtUp(ctx) || !s.beats.vacant(since, s.opt.now(), own) {
 			continue
 		}
-		if s.level.Program != nil && s.beats.known() && !s.follow.knows() {
+		if s.level.Program != nil && s.beats.knowsLeader() && !s.follow.isCaughtUp() {
 			s.mu.Lock()
 			s.err = fmt.Errorf("synchronizer %q: no process leads any more, and this process never received the program's progress: resume the journal of the former leader (Options.Resume, --resume), or start the program again", s.name)
 			s.mu.Unlock()
 			return false
 		}
-		err := s.lead(ctx, nil)
+		err := s.beginLeading(ctx, nil)
 		switch {
 		case err == nil:
 			return true

@@ -133,7 +133,7 @@ func TestServerStandsStill(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = second.Close() })
 	for range 3 {
-		testwait.Until(t, "a warm standby", second.follow.knows)
+		testwait.Until(t, "a warm standby", second.follow.isCaughtUp)
 		ofFirst.out.Lock()
 		ofSecond.gate.Lock()
 		testwait.Elapse(beatsGone + beatEvery)
@@ -188,7 +188,7 @@ func TestStandbyOfARaisedTerm(t *testing.T) {
 	server, log := bustest.NewServer(t), &lines{}
 	first := startLed(t, server, Options{wall: wallAt(aDay)})
 	second := startLed(t, server, Options{Standby: true, wall: wallAt(0), Logger: log.logger()})
-	testwait.Until(t, "a warm standby", second.follow.knows)
+	testwait.Until(t, "a warm standby", second.follow.isCaughtUp)
 	later := first.term.Load() + 5
 	m := newFenced(t, server, "a", later)
 	testwait.Until(t, "it to be told all in the later term", func() bool {
@@ -240,12 +240,12 @@ func TestSlowServer(t *testing.T) {
 // TestTheLastLeader: for 3 s the one that was heard is known to be the last one.
 func TestTheLastLeader(t *testing.T) {
 	var h beats
-	if h.lately(0) {
+	if h.heardLately(0) {
 		t.Error("nobody was heard")
 	}
-	h.note(&beat{Beat: wire.Beat{Term: 1}, Nonce: 1}, 5)
-	h.note(&beat{Beat: wire.Beat{Standby: true}, Nonce: 2}, clocksync.Instant(2*time.Second))
-	if last := clocksync.Instant(5).Add(leaderLately); !h.lately(last) || h.lately(last+1) {
-		t.Errorf("at %v: %t, then %t", last, h.lately(last), h.lately(last+1))
+	h.noteBeat(&beat{Beat: wire.Beat{Term: 1}, Nonce: 1}, 5)
+	h.noteBeat(&beat{Beat: wire.Beat{Standby: true}, Nonce: 2}, clocksync.Instant(2*time.Second))
+	if last := clocksync.Instant(5).Add(leaderLately); !h.heardLately(last) || h.heardLately(last+1) {
+		t.Errorf("at %v: %t, then %t", last, h.heardLately(last), h.heardLately(last+1))
 	}
 }

@@ -114,21 +114,21 @@ func (st *store) parse(text []byte) error {
 	return nil
 }
 
-// advance returns a term above the stored term and above the floor, and stores it first: the
+// advanceTerm returns a term above the stored term and above the floor, and stores it first: the
 // caller uses only a term that is on disk.
-func (st *store) advance(floor uint64) (term uint64, err error) {
+func (st *store) advanceTerm(floor uint64) (term uint64, err error) {
 	if floor = max(floor, st.term()); floor >= control.MaxTerm-1 {
 		return 0, fmt.Errorf("term %d is the last term that members accept: give the synchronizer another name", floor)
 	}
 	if st == nil {
 		return floor + 1, nil
 	}
-	err = st.change(func(next *stored) { next.Term = max(next.Term, floor) + 1 })
+	err = st.changeContent(func(next *stored) { next.Term = max(next.Term, floor) + 1 })
 	return st.is.Term, err
 }
 
-// change puts another content in the file.
-func (st *store) change(how func(next *stored)) error {
+// changeContent puts another content in the file.
+func (st *store) changeContent(how func(next *stored)) error {
 	dir, err := lockDir(st.dir)
 	if err != nil {
 		return fmt.Errorf("state: %w", err)
@@ -146,9 +146,9 @@ func (st *store) change(how func(next *stored)) error {
 	return syncDir(dir)
 }
 
-// spoil notes that the journal of this life does not say how it has ended. It is called beside the owner of
+// spoilJournal notes that the journal of this life does not say how it has ended. It is called beside the owner of
 // the store.
-func (s *Synchronizer) spoil() error {
+func (s *Synchronizer) spoilJournal() error {
 	st, err := openStore(s.opt.State, s.subjects, s.name)
 	term := max(s.term.Load(), s.told.Load()) // A standby has none of its own.
 	switch {
@@ -157,11 +157,11 @@ func (s *Synchronizer) spoil() error {
 	case st == nil || term == 0:
 		return errors.New("there is no directory for the state to note it in, or no term yet")
 	}
-	return st.change(func(next *stored) { next.Term, next.Spoilt = max(next.Term, term), max(next.Spoilt, term) })
+	return st.changeContent(func(next *stored) { next.Term, next.Spoilt = max(next.Term, term), max(next.Spoilt, term) })
 }
 
-// resumable refuses a journal that is known not to be whole.
-func (st *store) resumable(j *journal.Reader) error {
+// checkResumable refuses a journal that is known not to be whole.
+func (st *store) checkResumable(j *journal.Reader) error {
 	if st != nil && j.Term() <= st.is.Spoilt {
 		return fmt.Errorf("the journal could not be written on in term %d, and could not say so: what came after is not known, so start again", st.is.Spoilt)
 	}

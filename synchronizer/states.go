@@ -53,8 +53,8 @@ type earlyEvent struct {
 	end   bool
 }
 
-// note takes an input of a journal.
-func (l *stateLog) note(now clocksync.Instant, in *synccore.Input) {
+// noteInput takes an input of a journal.
+func (l *stateLog) noteInput(now clocksync.Instant, in *synccore.Input) {
 	switch {
 	case in.Group != "":
 	case in.Kind == synccore.InHello:
@@ -73,7 +73,7 @@ func (l *stateLog) note(now clocksync.Instant, in *synccore.Input) {
 			}
 		}
 	case in.Kind == synccore.InRestart: // Its clock may be another one.
-		l.finish(false)
+		l.finishStates(false)
 		l.opt = in.Restart.Resolved()
 	}
 }
@@ -215,8 +215,8 @@ func (l *stateLog) forget(m *loggedMember) {
 	}
 }
 
-// finish emits the states that have not ended. They are open if the journal ends here.
-func (l *stateLog) finish(open bool) {
+// finishStates emits the states that have not ended. They are open if the journal ends here.
+func (l *stateLog) finishStates(open bool) {
 	for _, name := range slices.Sorted(maps.Keys(l.members)) {
 		m := l.members[name]
 		if n := len(m.early); n > 0 {

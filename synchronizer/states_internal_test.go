@@ -26,9 +26,9 @@ func loggedStates(opt synccore.Options, inputs ...synccore.Input) []string {
 		},
 	}
 	for i := range inputs {
-		l.note(clocksync.Instant(1000+i), &inputs[i])
+		l.noteInput(clocksync.Instant(1000+i), &inputs[i])
 	}
-	l.finish(true)
+	l.finishStates(true)
 	return got
 }
 

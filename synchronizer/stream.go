@@ -82,9 +82,9 @@ type stream struct {
 	attachAt clocksync.Instant // when the next one may be
 }
 
-// serve tells whoever stands by what it wants to be told, as its beat says.
-func (l *loop) serve(now clocksync.Instant) {
-	s, wanted := &l.stream, l.beats.wanted(now)
+// serveStandbys tells whoever stands by what it wants to be told, as its beat says.
+func (l *loop) serveStandbys(now clocksync.Instant) {
+	s, wanted := &l.stream, l.beats.wantedStreams(now)
 	if len(wanted) == 0 {
 		if s.on {
 			s.on, s.attached, s.lines, s.line, s.frame = false, nil, nil, nil, nil

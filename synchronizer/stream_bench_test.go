@@ -30,7 +30,7 @@ func benchmarkStandby(b *testing.B, reports int, on bool) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	plan, err := cfg.plan("")
+	plan, err := cfg.planOf("")
 	if err != nil {
 		b.Fatal(err)
 	}

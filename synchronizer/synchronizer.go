@@ -176,7 +176,7 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 		done:      make(chan struct{}),
 		stats:     Stats{Fates: map[control.Fate]uint64{}, ByName: map[string]map[control.Fate]uint64{}},
 	}
-	plan, err := s.opt.complete(cfg, s.panicked)
+	plan, err := s.opt.complete(cfg, s.countPanic)
 	if err != nil {
 		return nil, err
 	}
@@ -213,10 +213,10 @@ func (o *Options) validate(cfg *Config, panicked func(name string, cause any)) (
 	fault := func(format string, args ...any) {
 		faults = append(faults, fmt.Errorf("synchronizer: "+format, args...))
 	}
-	plan, err := cfg.plan(o.Name)
+	plan, err := cfg.planOf(o.Name)
 	if err != nil {
 		fault("%w", err)
-	} else if plan, err = plan.With(compiled(o.Predicates, panicked)); err != nil {
+	} else if plan, err = plan.With(compilePredicates(o.Predicates, panicked)); err != nil {
 		faults = append(faults, fmt.Errorf("synchronizer %q: Options.Predicates: %w", cfg.name, err))
 	}
 	if err := wire.CheckToken("tenant", o.Tenant); err != nil {
@@ -249,11 +249,11 @@ func (s *Synchronizer) start(ctx context.Context, url string, plan *plan.Level) 
 	if s.store, err = openStore(s.opt.State, s.subjects, s.name); err != nil {
 		return err
 	}
-	if live := s.store.live(); len(live) > 0 && s.opt.Resume == nil {
-		if plan, err = s.carried(plan, live); err != nil {
+	if live := s.store.liveParameters(); len(live) > 0 && s.opt.Resume == nil {
+		if plan, err = s.carryValues(plan, live); err != nil {
 			return err
 		}
-		if plan, err = s.predicated(plan); err != nil {
+		if plan, err = s.addPredicates(plan); err != nil {
 			return err
 		}
 		s.level = plan
@@ -268,14 +268,14 @@ func (s *Synchronizer) start(ctx context.Context, url string, plan *plan.Level) 
 		}
 	}
 	s.reference()
-	s.opt.spoil = s.spoil
+	s.opt.spoil = s.spoilJournal
 	var from *resumed
 	if s.opt.Resume != nil {
-		if from, err = s.resume(s.opt.Resume, plan); err != nil {
+		if from, err = s.resumeJournal(s.opt.Resume, plan); err != nil {
 			return fmt.Errorf("resume: %w", err)
 		}
 	}
-	if err := s.meter(); err != nil { //nolint:contextcheck // Measurements belong to no request.
+	if err := s.meterSteps(); err != nil { //nolint:contextcheck // Measurements belong to no request.
 		return err
 	}
 	if err := s.connect(ctx, url); err != nil {
@@ -284,30 +284,30 @@ func (s *Synchronizer) start(ctx context.Context, url string, plan *plan.Level) 
 	if err = s.bus.Subscribe(s.subjects.Beat(s.name), bus.Limits{}, s.hearBeat); err == nil {
 		if s.opt.Standby {
 			s.follow = s.newFollower()
-			err = s.bus.Subscribe(s.subjects.Stream(s.name, "*"), streamLimits, s.follow.hear)
+			err = s.bus.Subscribe(s.subjects.Stream(s.name, "*"), streamLimits, s.follow.hearStream)
 		} else {
-			err = s.lead(ctx, from)
+			err = s.beginLeading(ctx, from)
 		}
 	}
 	if err != nil {
 		return errors.Join(err, s.bus.Close())
 	}
-	if err := s.observe(); err != nil {
-		s.journal.close()
+	if err := s.observeCounters(); err != nil {
+		s.journal.closeJournal()
 		return errors.Join(err, s.bus.Close())
 	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.cancel = cancel
-	go s.run(run)
+	go s.runCore(run)
 	s.beside.Go(func() { s.answerAll(run) })
 	s.beside.Go(func() { s.roundTrips(run) })
 	s.beside.Go(func() { s.tellAll(run) })
 	return nil
 }
 
-// predicated is a level with the predicates of Options.Predicates.
-func (s *Synchronizer) predicated(level *plan.Level) (*plan.Level, error) {
-	return level.With(compiled(s.opt.Predicates, s.panicked))
+// addPredicates is a level with the predicates of Options.Predicates.
+func (s *Synchronizer) addPredicates(level *plan.Level) (*plan.Level, error) {
+	return level.With(compilePredicates(s.opt.Predicates, s.countPanic))
 }
 
 // reference makes the clock that members are compared by.
@@ -325,7 +325,7 @@ func (s *Synchronizer) reference() {
 // makeCore makes the core of a term, or has the core of a journal continue in it.
 func (s *Synchronizer) makeCore(term uint64, from *resumed) (err error) {
 	if s.timeline = s.opt.Timeline; s.follow != nil {
-		if s.first, err = s.follow.succeed(term); err != nil {
+		if s.first, err = s.follow.endFollowing(term); err != nil {
 			return err
 		}
 	}
@@ -333,7 +333,7 @@ func (s *Synchronizer) makeCore(term uint64, from *resumed) (err error) {
 	defer s.mu.Unlock()
 	if s.follow != nil {
 		s.core, s.level, s.config = s.follow.core, s.follow.level, shortHash(s.follow.level)
-		if err := s.store.keep(s.level.Source.Live()); err != nil {
+		if err := s.store.keepParameters(s.level.Source.Live()); err != nil {
 			s.opt.Logger.Warn("the parameters that were set are not kept for the next start", "cause", err)
 		}
 		s.tally = newTally(s.level, s.core)
@@ -433,12 +433,12 @@ func (s *Synchronizer) complained(err error) {
 	s.opt.Logger.Error("NATS", telemetry.ClassKey, bus.Class(err), "error", err)
 }
 
-// open subscribes, unless the same synchronizer is there already.
-func (s *Synchronizer) open(ctx context.Context) error {
+// openUnlessThere subscribes, unless the same synchronizer is there already.
+func (s *Synchronizer) openUnlessThere(ctx context.Context) error {
 	name := s.level.Name
 	control := s.subjects.Control(name)
 	err := bus.ErrNoResponders
-	if !s.opt.Standby || !s.beats.known() { // Else it has fallen silent.
+	if !s.opt.Standby || !s.beats.knowsLeader() { // Else it has fallen silent.
 		err = s.anybody(ctx, control)
 	}
 	if err == nil {
@@ -446,35 +446,35 @@ func (s *Synchronizer) open(ctx context.Context) error {
 	} else if !errors.Is(err, bus.ErrNoResponders) {
 		return err
 	}
-	if !s.opt.Standby || !s.beats.known() {
-		if err := s.controlled(ctx); err != nil {
+	if !s.opt.Standby || !s.beats.knowsLeader() {
+		if err := s.checkUncontrolled(ctx); err != nil {
 			return err
 		}
 	}
-	if err := s.listen(ctx, s.level.Groups()); err != nil {
+	if err := s.subscribeGroups(ctx, s.level.Groups()); err != nil {
 		return err
 	}
 	if s.subscribed { // Before, and then something failed.
 		return s.bus.Flush(ctx)
 	}
 	s.subscribed = true
-	named := func(m bus.Message) { s.replied(m, s.bus.Reply(m, []byte(name))) }
+	named := func(m bus.Message) { s.noteUnsentReply(m, s.bus.Reply(m, []byte(name))) }
 	questions := bus.Limits{Messages: maxQuestions}
 	faults := []error{
 		s.bus.Subscribe(control, bus.Limits{}, named),
 		s.bus.Subscribe(s.subjects.GroupControl(), bus.Limits{}, named),
 		s.bus.Subscribe(s.subjects.Beat("*"), bus.Limits{}, s.hearClaim),
 		s.hear(s.subjects),
-		s.bus.Subscribe(s.subjects.PingAll(), bus.Limits{}, s.pong),
-		s.bus.Subscribe(s.subjects.Who(), questions, s.introduce),
-		s.bus.Subscribe(s.subjects.AskAll(name), questions, s.question),
-		s.bus.Subscribe(s.subjects.AskBy(name, wire.VerbSet, "*"), questions, s.question),
-		s.bus.Subscribe(s.subjects.AskBy(name, wire.VerbReload, "*"), questions, s.question),
+		s.bus.Subscribe(s.subjects.PingAll(), bus.Limits{}, s.answerPing),
+		s.bus.Subscribe(s.subjects.Who(), questions, s.answerPresence),
+		s.bus.Subscribe(s.subjects.AskAll(name), questions, s.passQuestion),
+		s.bus.Subscribe(s.subjects.AskBy(name, wire.VerbSet, "*"), questions, s.passQuestion),
+		s.bus.Subscribe(s.subjects.AskBy(name, wire.VerbReload, "*"), questions, s.passQuestion),
 	}
 	if s.level.Program != nil {
 		faults = append(faults, s.bus.Subscribe(s.subjects.DataAll(), bus.Limits{}, func(m bus.Message) {
 			if member, ok := s.subjects.ParseData(m.Subject); ok && s.leads.Load() {
-				s.in.put(item{member: member, body: &m, at: s.opt.now()})
+				s.in.putMessage(item{member: member, body: &m, at: s.opt.now()})
 			}
 		}))
 	}
@@ -500,10 +500,10 @@ func (s *Synchronizer) anybody(ctx context.Context, subject string) error {
 	}
 }
 
-// listen subscribes to what the members of other groups tell their synchronizers,
+// subscribeGroups subscribes to what the members of other groups tell their synchronizers,
 // and to their answers to this one. A member tells synchronizers apart by their
 // names, so one of the same name must not be there.
-func (s *Synchronizer) listen(ctx context.Context, groups []string) error {
+func (s *Synchronizer) subscribeGroups(ctx context.Context, groups []string) error {
 	s.listening.Lock()
 	defer s.listening.Unlock()
 	for _, group := range groups {
@@ -535,11 +535,11 @@ func (s *Synchronizer) hear(subjects wire.Subjects) error {
 	put := func(m bus.Message, member string, ack bool) {
 		if !s.leads.Load() { // They are asked for all of it again.
 			if group == "" && !ack {
-				s.overhear(m.Data)
+				s.overhearTerm(m.Data)
 			}
 			return
 		}
-		s.in.put(item{ack: ack, group: group, member: member, frame: m.Data, at: s.opt.now()})
+		s.in.putMessage(item{ack: ack, group: group, member: member, frame: m.Data, at: s.opt.now()})
 	}
 	return cmp.Or(s.bus.Subscribe(subjects.StateAll(), bus.Limits{}, func(m bus.Message) {
 		if member, ok := subjects.ParseState(m.Subject); ok {
@@ -575,10 +575,10 @@ func (s *Synchronizer) Stats() Stats {
 	counts := s.tally.counts
 	stats.Reports, stats.Gaps, stats.Collapsed = counts.Reports, counts.Gaps, counts.Collapsed
 	stats.Dropped = s.bus.Dropped()
-	sheds := s.in.shed()
+	sheds := s.in.shedCounts()
 	stats.Shed = sheds.total()
 	stats.Untold = s.feed.untold.Load()
-	stats.Journal = s.journal.recorded()
+	stats.Journal = s.journal.journalStats()
 	return stats
 }
 
@@ -588,5 +588,5 @@ func (s *Synchronizer) Close() error {
 	s.cancel()
 	<-s.done
 	s.beside.Wait()
-	return errors.Join(s.unmeter(), s.bus.Close())
+	return errors.Join(s.endMetering(), s.bus.Close())
 }

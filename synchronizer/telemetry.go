@@ -92,12 +92,12 @@ func newTally(level *plan.Level, core *synccore.Core) tally {
 	return t
 }
 
-// figure takes over the figures of the core after a step. The lock is held.
-func (l *loop) figure() {
+// noteFigures takes over the figures of the core after a step. The lock is held.
+func (l *loop) noteFigures() {
 	t := &l.tally
 	figures := len(l.output.Epochs) > 0 || l.now >= t.figured.Add(figuresPeriod)
 	l.question = synccore.Question{Counts: true, Figures: figures}
-	a := l.ask(l.now, &l.question)
+	a := l.askCore(l.now, &l.question)
 	t.counts, t.stepped = a.Counts, l.now
 	if figures {
 		t.figures, t.figured = a.Figures, l.now
@@ -113,9 +113,9 @@ type meters struct {
 	step, latency func(time.Duration)
 }
 
-// meter makes what is measured while it happens. A nil provider means that
+// meterSteps makes what is measured while it happens. A nil provider means that
 // nothing is.
-func (s *Synchronizer) meter() error {
+func (s *Synchronizer) meterSteps() error {
 	if s.opt.MeterProvider == nil {
 		return nil
 	}
@@ -133,8 +133,8 @@ func (s *Synchronizer) meter() error {
 	return nil
 }
 
-// observe shows what is counted anyway, from now on.
-func (s *Synchronizer) observe() (err error) {
+// observeCounters shows what is counted anyway, from now on.
+func (s *Synchronizer) observeCounters() (err error) {
 	m := s.meters
 	if m == nil {
 		return nil
@@ -147,8 +147,8 @@ func (s *Synchronizer) observe() (err error) {
 	return err
 }
 
-// unmeter ends what observe has begun.
-func (s *Synchronizer) unmeter() error {
+// endMetering ends what observe has begun.
+func (s *Synchronizer) endMetering() error {
 	if s.meters == nil {
 		return nil
 	}
@@ -199,10 +199,10 @@ func (s *Synchronizer) collect(o *telemetry.Observation) {
 	}
 	o.Count(telemetry.InboxDepth, uint64(s.in.depth())) //nolint:gosec // A length.
 	o.Count(telemetry.InboxDropped, s.bus.Dropped())
-	for why, n := range s.in.shed() {
+	for why, n := range s.in.shedCounts() {
 		o.Count(telemetry.InboxShed, n, attribute.String("reason", shedWords[why]))
 	}
-	recorded := journal.recorded()
+	recorded := journal.journalStats()
 	o.Count(telemetry.JournalInputs, recorded.Inputs)
 	o.Count(telemetry.JournalLost, recorded.Lost)
 	o.Count(telemetry.Connected, whether(s.bus.State() == bus.Connected))
@@ -254,9 +254,9 @@ func whether(is bool) uint64 {
 	return 0
 }
 
-// measure tells how long the step took that has just ended, and how old the
+// measureStep tells how long the step took that has just ended, and how old the
 // reports were that its verdicts rest on.
-func (l *loop) measure(began clocksync.Instant) {
+func (l *loop) measureStep(began clocksync.Instant) {
 	if l.meters == nil {
 		return
 	}
@@ -273,8 +273,8 @@ func (l *loop) measure(began clocksync.Instant) {
 	}
 }
 
-// unreadable is the reject reason of a frame that cannot be read.
-func unreadable(err error) monitor.RejectReason {
+// rejectReason is the reject reason of a frame that cannot be read.
+func rejectReason(err error) monitor.RejectReason {
 	switch {
 	case errors.Is(err, wire.ErrVersion):
 		return monitor.RejectVersion

@@ -230,7 +230,7 @@ func (c *crowd) steps(n int, first int64) func() {
 	for i := range frames {
 		frames[i] = c.batch("w0", uint64(i)+1, now.Add(time.Duration(i)*2*time.Millisecond), first+int64(i%2)) //nolint:gosec // Small.
 	}
-	take := func(frame []byte) { l.receive(&item{ack: false, member: "w0", frame: frame, at: c.s.opt.now()}) }
+	take := func(frame []byte) { l.receiveFrame(&item{ack: false, member: "w0", frame: frame, at: c.s.opt.now()}) }
 	take(c.hello("w0"))
 	next := 0
 	return func() {
@@ -248,7 +248,7 @@ func TestMetersAllocateNothing(t *testing.T) {
 	n := testing.AllocsPerRun(1000, func() {
 		l.arrived, l.now = c.s.opt.now(), l.opt.now()
 		l.countStep()
-		l.measure(l.now)
+		l.measureStep(l.now)
 	})
 	if n > 0 {
 		t.Errorf("%v allocations a step", n)
@@ -379,9 +379,9 @@ func TestAFloodOfRefusals(t *testing.T) {
 	l := c.drive()
 	began := time.Now()
 	for range flood {
-		l.receive(&item{member: "w0", frame: []byte{wire.Version, 0}})
+		l.receiveFrame(&item{member: "w0", frame: []byte{wire.Version, 0}})
 	}
-	l.receive(&item{member: "w0", frame: []byte{99, 1}})
+	l.receiveFrame(&item{member: "w0", frame: []byte{99, 1}})
 	seconds := int(time.Since(began)/time.Second) + 2
 	if lines := strings.Count(out.String(), "class=frame"); lines > seconds*telemetry.SampledLines || lines < telemetry.SampledLines {
 		t.Errorf("%d lines of %d refusals in %d seconds", lines, flood, seconds)

@@ -15,14 +15,14 @@ const (
 	ClockVoid           // the stamps so far cannot be compared with those to come
 )
 
-// rests takes what the stamps rest on from now on.
+// takeQuality takes what the stamps rest on from now on.
 //
 // The stamps of one incarnation are of one timeline, and none of them is made
 // after the clock has contradicted the ones before: in both cases they could not
 // be true and in order. So the member comes back as a new incarnation, in which
 // its open state begins again. Only the first timeline of a member, whose stamps
 // had no bound before, needs no more than another hello.
-func (c *Core) rests(now clocksync.Instant, q clocksync.Quality) ClockNews {
+func (c *Core) takeQuality(now clocksync.Instant, q clocksync.Quality) ClockNews {
 	before := c.quality
 	if q == before {
 		return ClockSame
@@ -33,7 +33,7 @@ func (c *Core) rests(now clocksync.Instant, q clocksync.Quality) ClockNews {
 	case q.Timeline != before.Timeline || lost:
 		c.clock, c.alive = clocksync.Monotone{}, clocksync.Stamp{}
 		if before.Timeline == "" && !lost || !c.once && c.seq == c.base {
-			c.recall(now)
+			c.recallBatch(now)
 		} else {
 			c.rejoinWithSame(now)
 		}
@@ -58,26 +58,26 @@ func (c *Core) tagDue(now clocksync.Instant) bool {
 	return c.retag && (now >= c.taggedAt.Add(c.heartbeat) || !sameStanding(c.quality, c.tagged))
 }
 
-// bound says nothing at all where no latest time is known: the earliest one may
+// boundStamp says nothing at all where no latest time is known: the earliest one may
 // come from a bound that was refuted since.
-func bound(at *clocksync.Stamp) {
+func boundStamp(at *clocksync.Stamp) {
 	if at.Within.Latest == clocksync.MaxInstant {
 		at.Within = clocksync.Unbounded
 	}
 }
 
-// again begins the open state once more, at a stamp at which it still holds, if its
+// restartState begins the open state once more, at a stamp at which it still holds, if its
 // start had no bound and this has: no other clock could have told when it began. The synchronizer hears
 // that it is the same before it hears of it.
-func (c *Core) again(now clocksync.Instant, at *clocksync.Stamp) {
+func (c *Core) restartState(now clocksync.Instant, at *clocksync.Stamp) {
 	if c.open && c.start.Within.Latest == clocksync.MaxInstant && at.Within.Bounded() && at.Mono > c.start.Mono {
 		first := c.first()
 		c.row = c.ring.newest(c.row)
-		c.resume(at)
-		c.changed(now)
+		c.resumeState(at)
+		c.noteChange(now)
 		if first.Seq = c.seq; !c.local {
 			c.same, c.unsaid = first, true
-			c.recall(now)
+			c.recallBatch(now)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func (c *Core) isSame() wire.Same {
 // rejoinWithSame is rejoin for what is only a change of the clock: the open state is the one that it was.
 func (c *Core) rejoinWithSame(now clocksync.Instant) {
 	first := c.first()
-	c.rejoin(now)
+	c.beginIncarnation(now)
 	if first.Seq > 0 && !c.local {
 		c.same = wire.Same{Seq: c.seq + 1, Incarnation: first.Incarnation, Of: first.Of}
 	}

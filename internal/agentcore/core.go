@@ -194,7 +194,7 @@ func New(o Options) *Core {
 func (c *Core) Codec() *wire.BatchCodec { return c.codec }
 
 // Wake is [Due.Wake].
-func (c *Core) Wake() clocksync.Instant { return c.wake() }
+func (c *Core) Wake() clocksync.Instant { return c.wakeAt() }
 
 // Synchronizer names the one that has taken the member in last.
 func (c *Core) Synchronizer() string { return c.synchronizer }
@@ -235,8 +235,8 @@ func (c *Core) Newest(row []scgs.Value) (declared scgs.Schema, _ []scgs.Value, o
 	return c.ring.schema, c.ring.newest(row), true
 }
 
-// state begins a state with a row, or with that row as words.
-func (c *Core) state(now clocksync.Instant, at *clocksync.Stamp, row []scgs.Value, words []uint64) error {
+// beginState begins a state with a row, or with that row as words.
+func (c *Core) beginState(now clocksync.Instant, at *clocksync.Stamp, row []scgs.Value, words []uint64) error {
 	if c.codec == nil {
 		return ErrNotWelcome
 	}
@@ -249,23 +249,23 @@ func (c *Core) state(now clocksync.Instant, at *clocksync.Stamp, row []scgs.Valu
 		}
 	}
 	if c.virtual && !c.open && at.Mono < c.read {
-		c.skip()
+		c.skipState()
 		c.reopen, c.alive = true, clocksync.Stamp{}
 		if c.row = append(c.row[:0], row...); row == nil {
-			c.row = resize(c.row, len(words))
+			c.row = resizeSlice(c.row, len(words))
 			c.ring.unpack(c.row, words)
 		}
 		return nil
 	}
-	if err := c.stamp(at); err != nil {
+	if err := c.orderStamp(at); err != nil {
 		return err
 	}
-	c.skip()
+	c.skipState()
 	c.begin(at, row, words)
-	c.changed(now)
+	c.noteChange(now)
 	if c.was != nil { // Here is one that fits.
 		if c.was, c.hello.Typed, c.hello.Schema = nil, false, nil; !c.welcome {
-			c.greet(now)
+			c.helloAgain(now)
 		}
 	}
 	return nil
@@ -275,58 +275,58 @@ func (c *Core) state(now clocksync.Instant, at *clocksync.Stamp, row []scgs.Valu
 // declared another one since: to go on it has to be set again. Nil if there is none.
 func (c *Core) Unfit() (row []scgs.Value, of scgs.Schema) { return c.row, c.was }
 
-// unfit has the synchronizer told the type of the program's state, which it can only refuse.
-func (c *Core) unfit(now clocksync.Instant, schema scgs.Schema) {
+// tellUnfitType has the synchronizer told the type of the program's state, which it can only refuse.
+func (c *Core) tellUnfitType(now clocksync.Instant, schema scgs.Schema) {
 	if !c.hello.Typed {
-		c.greet(now)
+		c.helloAgain(now)
 	}
 	c.hello.Typed, c.hello.Schema = true, schema
 }
 
-func (c *Core) end(now clocksync.Instant, at clocksync.Stamp) error {
+func (c *Core) endState(now clocksync.Instant, at clocksync.Stamp) error {
 	if c.reopen {
-		c.skip()
+		c.skipState()
 		return nil
 	}
 	if !c.open {
 		return ErrNoState
 	}
-	if err := c.stamp(&at); err != nil {
+	if err := c.orderStamp(&at); err != nil {
 		return err
 	}
 	c.open = false
 	c.seq++
 	c.ring.end(&at, c.toldBelow())
 	c.pushed()
-	c.changed(now)
+	c.noteChange(now)
 	return nil
 }
 
-func (c *Core) held(now clocksync.Instant, at clocksync.Stamp) error {
+func (c *Core) noteHeld(now clocksync.Instant, at clocksync.Stamp) error {
 	switch {
 	case c.reopen && at.Mono < c.read:
 		return nil
 	case !c.open && !c.reopen:
 		return ErrNoState
 	}
-	if err := c.stamp(&at); err != nil {
+	if err := c.orderStamp(&at); err != nil {
 		return err
 	}
 	c.alive = at
 	if c.reopen {
-		c.changed(now)
+		c.noteChange(now)
 	}
-	c.again(now, &at)
-	if c.satisfied(now, c.evidence(at)) {
+	c.restartState(now, &at)
+	if c.takeSatisfied(now, c.evidence(at)) {
 		c.owed = true
 	}
 	return nil
 }
 
-// stamp makes a stamp one that is no older than those before it.
-func (c *Core) stamp(at *clocksync.Stamp) error {
+// orderStamp makes a stamp one that is no older than those before it.
+func (c *Core) orderStamp(at *clocksync.Stamp) error {
 	told := at.Within
-	bound(at)
+	boundStamp(at)
 	if at.Mono < c.read || !c.clock.Raise(at) {
 		c.stats.Backwards++
 		at.Within = told
@@ -336,15 +336,15 @@ func (c *Core) stamp(at *clocksync.Stamp) error {
 	return nil
 }
 
-// resume begins the state in row at a stamp.
-func (c *Core) resume(at *clocksync.Stamp) {
+// resumeState begins the state in row at a stamp.
+func (c *Core) resumeState(at *clocksync.Stamp) {
 	c.begun = false
 	c.begin(at, c.row, c.ring.pack(c.row))
 }
 
-// skip gives up a state that was to begin as soon as there was a stamp for it: it is over.
+// skipState gives up a state that was to begin as soon as there was a stamp for it: it is over.
 // Its number, if it has one, is not used again, so that it is missed by who has not heard of it.
-func (c *Core) skip() {
+func (c *Core) skipState() {
 	if c.reopen && c.begun {
 		c.seq++
 		c.base = c.seq
@@ -382,9 +382,9 @@ func (c *Core) pushed() {
 	}
 }
 
-// untold counts the transitions in the ring that were never handed out, or were asked for
+// countUntold counts the transitions in the ring that were never handed out, or were asked for
 // again.
-func (c *Core) untold() uint64 {
+func (c *Core) countUntold() uint64 {
 	n := c.ring.next - c.sent
 	for _, r := range c.resends { // They lie apart from each other.
 		if from, to := c.ring.find(r.From, c.seq), min(c.sent, c.ring.find(r.To+1, c.seq)); from < to {
@@ -394,25 +394,25 @@ func (c *Core) untold() uint64 {
 	return n
 }
 
-// changed notes that there is news. A probe of the old state is answered by it.
-func (c *Core) changed(now clocksync.Instant) {
-	c.news(now)
+// noteChange notes that there is news. A probe of the old state is answered by it.
+func (c *Core) noteChange(now clocksync.Instant) {
+	c.noteNews(now)
 	if len(c.probes) > 0 {
 		c.owed = true
 		c.probes, c.probeAt = c.probes[:0], clocksync.MaxInstant
 	}
 }
 
-// news notes that something waits to be told.
-func (c *Core) news(now clocksync.Instant) {
+// noteNews notes that something waits to be told.
+func (c *Core) noteNews(now clocksync.Instant) {
 	if now < c.since {
 		c.since = now
-		c.schedule()
+		c.scheduleBatch()
 	}
 }
 
-// schedule follows what the time of the next batch goes by.
-func (c *Core) schedule() {
+// scheduleBatch follows what the time of the next batch goes by.
+func (c *Core) scheduleBatch() {
 	c.batchBy = c.since.Add(c.batchAge)
 	if !c.listed {
 		c.batchBy = min(c.batchBy, c.lastBatch.Add(c.heartbeat))

@@ -28,7 +28,7 @@ const (
 	WhyEarlier = "the welcome answers an earlier hello"
 )
 
-func (c *Core) answered(now clocksync.Instant, w *wire.Welcome, out *Output) Reception {
+func (c *Core) takeWelcome(now clocksync.Instant, w *wire.Welcome, out *Output) Reception {
 	mine := w.Member == c.hello.Member && w.Incarnation == c.hello.Incarnation
 	known := c.once && w.Synchronizer == c.synchronizer
 	c.hear(now, w.Synchronizer)
@@ -40,7 +40,7 @@ func (c *Core) answered(now clocksync.Instant, w *wire.Welcome, out *Output) Rec
 	case (w.Accepted || w.Refused) && !mine:
 		return c.ignored(out, WhyEarlier) // Or it is for another process of that name.
 	case (w.Accepted || w.Refused) && w.Synchronizer == c.synchronizer && w.Term < c.term:
-		c.greet(now) // Who leads in it learns that there was a later one.
+		c.helloAgain(now) // Who leads in it learns that there was a later one.
 		return c.ignored(out, "its term is over")
 	case w.Accepted && (w.Timeline != c.quality.Timeline || c.unsaid):
 		return c.ignored(out, WhyEarlier)
@@ -56,10 +56,10 @@ func (c *Core) answered(now clocksync.Instant, w *wire.Welcome, out *Output) Rec
 		c.rejoinWithSame(now) // The clock is to be measured against another one.
 		return Dropped
 	case w.Refused, !w.Accepted && mine && w.Reason != "":
-		c.rejoin(now) // It was taken in once, so it was dropped or replaced since.
+		c.beginIncarnation(now) // It was taken in once, so it was dropped or replaced since.
 		return Dropped
 	}
-	c.greet(now)
+	c.helloAgain(now)
 	return Recalled
 }
 
@@ -80,7 +80,7 @@ func (c *Core) controlled(now clocksync.Instant) bool {
 	case now < c.led.Add(DefaultSilence):
 	case c.claimed == clocksync.MaxInstant:
 		c.claimed = now
-		c.greet(now)
+		c.helloAgain(now)
 	default:
 		return now < c.claimed.Add(DefaultSilence)
 	}
@@ -93,13 +93,13 @@ func (c *Core) ignored(out *Output, why string) Reception {
 	return Ignored
 }
 
-func (c *Core) recall(now clocksync.Instant) {
+func (c *Core) recallBatch(now clocksync.Instant) {
 	c.welcome, c.greets, c.asks, c.helloAt, c.helloPause = false, false, false, now, firstHelloPause
 }
 
-// greet has the member say hello again, though not sooner than a pause after the last time.
+// helloAgain has the member say hello again, though not sooner than a pause after the last time.
 // One that is welcome goes on meanwhile: whoever has called may be nobody.
-func (c *Core) greet(now clocksync.Instant) {
+func (c *Core) helloAgain(now clocksync.Instant) {
 	at := max(now, c.helloSent.Add(firstHelloPause))
 	if !c.welcome || c.greets {
 		at = min(at, c.helloAt)
@@ -107,13 +107,13 @@ func (c *Core) greet(now clocksync.Instant) {
 	c.greets, c.helloAt, c.helloPause = c.welcome, at, firstHelloPause
 }
 
-// rejoin begins a new incarnation with the open state. The numbers go on, so that what the
+// beginIncarnation begins a new incarnation with the open state. The numbers go on, so that what the
 // synchronizer lacks of the incarnations before is missing between them: what was lost on the
 // way as well as what was never sent.
-func (c *Core) rejoin(now clocksync.Instant) {
+func (c *Core) beginIncarnation(now clocksync.Instant) {
 	c.stats.Rejoins++
 	c.hello.Incarnation++
-	c.stats.Dropped += c.untold()
+	c.stats.Dropped += c.countUntold()
 	c.once = false
 	if c.open {
 		c.row, c.begun = c.ring.newest(c.row), true
@@ -128,7 +128,7 @@ func (c *Core) rejoin(now clocksync.Instant) {
 		c.regions[i].Since = 0
 	}
 	c.resends, c.answers, c.answerAt = c.resends[:0], c.answers[:0], clocksync.MaxInstant
-	c.recall(now)
+	c.recallBatch(now)
 }
 
 // above goes above an incarnation of the member that is known to the synchronizer. The own
@@ -137,33 +137,33 @@ func (c *Core) rejoin(now clocksync.Instant) {
 func (c *Core) above(now clocksync.Instant, known uint64) Reception {
 	reception := Recalled
 	if c.once {
-		c.rejoin(now)
+		c.beginIncarnation(now)
 		reception = Dropped
 	}
 	c.hello.Incarnation = known + c.step
 	c.life = 0 // Another process has had the name since: that life is over.
-	c.recall(now)
+	c.recallBatch(now)
 	c.helloAt = max(now, c.helloSent.Add(firstHelloPause))
 	return reception
 }
 
 func (c *Core) accepted(now clocksync.Instant, w *wire.Welcome, out *Output) Reception {
 	if w.NextSeq > c.seq+1 {
-		c.rejoin(now) // It knows more of this incarnation than there ever was.
+		c.beginIncarnation(now) // It knows more of this incarnation than there ever was.
 		return Dropped
 	}
 	if err := c.gate.Lead(w.Synchronizer, w.Term, w.Epoch); err != nil {
 		return c.ignored(out, err.Error())
 	}
 	c.synchronizer, c.term, c.welcome, c.once, c.greets, c.asks = w.Synchronizer, w.Term, true, true, false, false
-	c.parting.answer(w)
+	c.parting.takeAnswer(w)
 	c.hear(now, w.Synchronizer)
 	c.life, c.works = cmp.Or(c.life, c.hello.Incarnation), w.Work != 0
 	c.heartbeat = defaultHeartbeat
 	if w.Heartbeat > 0 {
 		c.heartbeat = min(max(time.Duration(w.Heartbeat), minHeartbeat), maxHeartbeat)
 	}
-	c.schedule()
+	c.scheduleBatch()
 	if c.codec == nil || w.Schema.Hash() != c.codec.Hash() {
 		if c.open {
 			c.row = c.ring.newest(c.row)
@@ -173,7 +173,7 @@ func (c *Core) accepted(now clocksync.Instant, w *wire.Welcome, out *Output) Rec
 		}
 		c.codec = wire.NewBatchCodec(slices.Clone(w.Schema))
 		c.ring.fit(c.codec.Schema()) // The rows do not fit any more.
-		c.skip()
+		c.skipState()
 		c.open = false
 	}
 	c.catchUp(max(w.NextSeq, c.base+1))
@@ -196,9 +196,9 @@ func (c *Core) catchUp(next uint64) {
 	}
 }
 
-// probe takes a request for evidence, which a batch answers at once if the state asked
+// takeProbe takes a request for evidence, which a batch answers at once if the state asked
 // about is over.
-func (c *Core) probe(now clocksync.Instant, p *wire.Probe) {
+func (c *Core) takeProbe(now clocksync.Instant, p *wire.Probe) {
 	if p.Domain != "" {
 		if p.Domain != c.hello.Domain || c.hello.Multiplexer != "" || !c.open {
 			return
@@ -216,13 +216,13 @@ func (c *Core) probe(now clocksync.Instant, p *wire.Probe) {
 		}
 		c.probes = append(c.probes, *p)
 		c.probeAt = now
-		c.owed = c.owed || c.virtual && c.satisfied(now, c.evidence(c.alive))
+		c.owed = c.owed || c.virtual && c.takeSatisfied(now, c.evidence(c.alive))
 	}
 }
 
-// missing takes a request for reports. What is asked for twice, and what is next to it,
+// takeResend takes a request for reports. What is asked for twice, and what is next to it,
 // is one request; of too many the last two are one, with what is between them.
-func (c *Core) missing(r *wire.Resend) {
+func (c *Core) takeResend(r *wire.Resend) {
 	from, to := max(r.From, 1), min(r.To, c.seq)
 	if r.Incarnation != c.hello.Incarnation || from > to {
 		c.stats.Strange++
@@ -240,12 +240,12 @@ func (c *Core) missing(r *wire.Resend) {
 	}
 }
 
-// signals offers those of a frame. Its sender may be in another term than the one that has
+// takeSignals offers those of a frame. Its sender may be in another term than the one that has
 // taken the member in, which then says hello and so learns of it, or tells of its own: what a
 // newer term has decided is not answered until then, and comes again.
-func (c *Core) signals(now clocksync.Instant, m *wire.Signals, out *Output) {
+func (c *Core) takeSignals(now clocksync.Instant, m *wire.Signals, out *Output) {
 	if c.term != m.Term && c.synchronizer == m.Synchronizer && c.synchronizer != "" && m.Incarnation == c.hello.Incarnation {
-		c.greet(now)
+		c.helloAgain(now)
 	}
 	if m.Incarnation != c.hello.Incarnation || c.gate.Fence(m.Synchronizer, m.Term, m.Epoch) != nil {
 		c.stats.Strange += uint64(max(len(m.Signals), 1))
@@ -271,19 +271,19 @@ func (c *Core) signals(now clocksync.Instant, m *wire.Signals, out *Output) {
 			c.parting.had = max(c.parting.had, d.Number)
 		}
 		o := c.gate.Offer(now, s)
-		c.answer(now, o)
+		c.queueFate(now, o)
 		if o.Again {
 			c.stats.Copies++
 			continue
 		}
 		c.stats.Signals++
-		c.count(o)
+		c.countOutcome(o)
 		out.Fresh = append(out.Fresh, o)
 	}
-	c.settle(now)
+	c.settleFates(now)
 }
 
-func (c *Core) leave() {
+func (c *Core) beginLeave() {
 	c.leaving, c.owed = true, true
 	c.left = c.left || !c.welcome
 }

@@ -150,56 +150,56 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 	out.reset()
 	switch in.Kind {
 	case InTick:
-		c.tick(now, in.At, in.All, out)
+		c.fillDue(now, in.At, in.All, out)
 	case InState:
 		at := in.At
-		out.Err = c.state(now, &at, in.Row, nil)
+		out.Err = c.beginState(now, &at, in.Row, nil)
 	case InEnd:
-		out.Err = c.end(now, in.At)
+		out.Err = c.endState(now, in.At)
 	case InAlive:
-		out.Err = c.held(now, in.At)
+		out.Err = c.noteHeld(now, in.At)
 	case InSummary:
 		c.virtual, c.hello.Threads = true, true
 	case InClock:
-		out.Clock = c.rests(now, *in.Quality)
+		out.Clock = c.takeQuality(now, *in.Quality)
 	case InWelcome:
-		out.Reception = c.answered(now, in.Welcome, out)
+		out.Reception = c.takeWelcome(now, in.Welcome, out)
 	case InRecall:
-		c.recall(now)
+		c.recallBatch(now)
 	case InMultiplexer:
 		c.hello.Multiplexer, c.unsaid = in.Multiplexer, true
-		c.recall(now)
+		c.recallBatch(now)
 	case InHurry:
 		c.owed = c.owed || c.welcome
 	case InGreet:
-		c.greet(now)
+		c.helloAgain(now)
 	case InProbe:
-		c.probe(now, in.Probe)
+		c.takeProbe(now, in.Probe)
 	case InResend:
-		c.missing(in.Resend)
+		c.takeResend(in.Resend)
 	case InSignals:
-		c.signals(now, in.Signals, out)
+		c.takeSignals(now, in.Signals, out)
 	case InEnter:
-		out.Entry, out.Err = c.enter(now, in.Region, in.Handlers)
+		out.Entry, out.Err = c.enterRegion(now, in.Region, in.Handlers)
 	case InExit:
-		out.Signal = c.exit(now, in.Entry)
+		out.Signal = c.exitRegion(now, in.Entry)
 	case InNext:
 		out.Signal = c.gate.Next(now, in.Entry, in.Delivery)
-		c.settle(now)
+		c.settleFates(now)
 	case InFinish:
 		c.gate.Finish(in.Signal, in.Fate, in.Detail)
-		c.settle(now)
+		c.settleFates(now)
 	case InLapse:
-		c.lapse(in.Entry, in.After, out)
+		c.lapseEntry(in.Entry, in.After, out)
 	case InBack:
 		c.adrift = false
 		c.tellLapses(now)
 	case InUnfit:
-		c.unfit(now, in.Schema)
+		c.tellUnfitType(now, in.Schema)
 	case InPart:
-		out.Lacks = c.part(now)
+		out.Lacks = c.checkLeave(now)
 	case InLeave:
-		c.leave()
+		c.beginLeave()
 	default:
 		panic("agentcore: input without a kind")
 	}
@@ -210,7 +210,7 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 // process, and to fill in an Input and clear an Output takes 25 ns beside the 90 ns
 // that all of agent.Member.Set does. The stamp becomes one that is no older than those before it.
 func (c *Core) State(now clocksync.Instant, at *clocksync.Stamp, row []scgs.Value) (Due, error) {
-	err := c.state(now, at, row, nil)
+	err := c.beginState(now, at, row, nil)
 	return c.due(), err
 }
 
@@ -221,11 +221,11 @@ func (c *Core) Plain(now clocksync.Instant, at *clocksync.Stamp, words []uint64)
 	if c.codec != nil && (!c.ring.plain || len(words) != len(c.ring.schema)) {
 		err = fmt.Errorf("agentcore: %d words are no row of %d fields, of which none may be a text or a list", len(words), len(c.ring.schema))
 	} else {
-		err = c.state(now, at, nil, words)
+		err = c.beginState(now, at, nil, words)
 	}
 	return c.due(), err
 }
 
 func (c *Core) due() Due {
-	return Due{Wake: c.wake(), Probe: c.probeAt, News: c.since != clocksync.MaxInstant}
+	return Due{Wake: c.wakeAt(), Probe: c.probeAt, News: c.since != clocksync.MaxInstant}
 }

@@ -53,7 +53,7 @@ func (x *Multiplexer) Told(c *Core) {
 	case c.place == 0:
 		x.listed, x.cores = append(x.listed, wire.Listed{}), append(x.cores, c)
 		c.place, c.listed = len(x.cores), true
-		c.schedule()
+		c.scheduleBatch()
 		x.changed()
 	case x.listed[c.place-1].Incarnation != l.Incarnation:
 		x.changed()
@@ -77,7 +77,7 @@ func (x *Multiplexer) Drop(c *Core) {
 	x.cores[i], x.listed[i] = x.cores[last], x.listed[last]
 	x.cores, x.listed = slices.Delete(x.cores, last, last+1), slices.Delete(x.listed, last, last+1)
 	c.place, c.listed = 0, false
-	c.schedule()
+	c.scheduleBatch()
 	x.changed()
 }
 
@@ -129,7 +129,7 @@ func (x *Multiplexer) Evidence(now clocksync.Instant, at clocksync.Stamp, b *wir
 	}
 	asked := len(x.calls)
 	x.calls = slices.DeleteFunc(x.calls, func(p wire.Probe) bool {
-		lacks := lacks(&p, wire.Evidence{Seq: 1, At: at})
+		lacks := lacksEvidence(&p, wire.Evidence{Seq: 1, At: at})
 		if lacks >= 0 && (wait < 0 || lacks < wait) {
 			wait = lacks
 		}

@@ -17,8 +17,8 @@ type parting struct {
 	untold   uint64 // of the answer: signals that may not have reached the others
 }
 
-// part asks whether the member may leave, and says what it waits for; "" if it may.
-func (c *Core) part(now clocksync.Instant) string {
+// checkLeave asks whether the member may leave, and says what it waits for; "" if it may.
+func (c *Core) checkLeave(now clocksync.Instant) string {
 	p := &c.parting
 	known := c.seq == 0 && p.next == 0 || p.next == c.seq+1
 	switch {
@@ -31,7 +31,7 @@ func (c *Core) part(now clocksync.Instant) string {
 	case !p.begins && c.asks: // The answer to that hello does not count.
 	case !p.said:
 		p.begins = true
-		c.greet(now)
+		c.helloAgain(now)
 	}
 	switch {
 	case !p.answered:
@@ -42,8 +42,8 @@ func (c *Core) part(now clocksync.Instant) string {
 	return fmt.Sprintf("the synchronizer has not acknowledged its newest state, %d", c.seq)
 }
 
-// answer takes the answer to a hello.
-func (p *parting) answer(w *wire.Welcome) {
+// takeAnswer takes the answer to a hello.
+func (p *parting) takeAnswer(w *wire.Welcome) {
 	if p.said {
 		p.said, p.answered, p.next, p.untold = false, true, w.NextSeq, w.Untold
 	}

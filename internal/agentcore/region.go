@@ -11,7 +11,7 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-func (c *Core) enter(now clocksync.Instant, region string, handlers []control.Handler) (uint64, error) {
+func (c *Core) enterRegion(now clocksync.Instant, region string, handlers []control.Handler) (uint64, error) {
 	entry, err := c.gate.Enter(region, handlers)
 	if err != nil {
 		return 0, err
@@ -21,38 +21,38 @@ func (c *Core) enter(now clocksync.Instant, region string, handlers []control.Ha
 		r.Since = c.seq
 	}
 	c.regions = append(c.regions, r)
-	c.news(now)
+	c.noteNews(now)
 	return entry, nil
 }
 
-func (c *Core) exit(now clocksync.Instant, entry uint64) *control.Signal {
+func (c *Core) exitRegion(now clocksync.Instant, entry uint64) *control.Signal {
 	c.regions = slices.DeleteFunc(c.regions, func(r wire.Region) bool { return r.Entry == entry })
-	c.news(now)
+	c.noteNews(now)
 	s := c.gate.Leave(entry)
-	c.settle(now)
+	c.settleFates(now)
 	return s
 }
 
 // Canceled returns the cancellation that an open entry has accepted, or nil.
 func (c *Core) Canceled(entry uint64) *control.Signal { return c.gate.Canceled(entry) }
 
-// settle counts and answers what found its final fate.
-func (c *Core) settle(now clocksync.Instant) {
+// settleFates counts and answers what found its final fate.
+func (c *Core) settleFates(now clocksync.Instant) {
 	for _, o := range c.gate.Settled() {
 		if o.Signal.Decision.Synchronizer == "" {
 			c.lapsed(now, o)
 			continue
 		}
-		c.count(o)
-		c.answer(now, o)
+		c.countOutcome(o)
+		c.queueFate(now, o)
 		if o.Copy.Number > 0 {
 			c.reply(now, o.Copy, o)
 		}
 	}
 }
 
-// lapse cancels an entry for want of control.
-func (c *Core) lapse(entry uint64, after time.Duration, out *Output) {
+// lapseEntry cancels an entry for want of control.
+func (c *Core) lapseEntry(entry uint64, after time.Duration, out *Output) {
 	i := slices.IndexFunc(c.regions, func(r wire.Region) bool { return r.Entry == entry })
 	if i < 0 {
 		return
@@ -136,7 +136,7 @@ func (c *Core) tellKept(now clocksync.Instant) {
 	c.tellPause = min(2*c.tellPause, maxTellPause)
 }
 
-func (c *Core) count(o control.Outcome) {
+func (c *Core) countOutcome(o control.Outcome) {
 	if o.Fate.Final() {
 		c.stats.Fates[o.Fate]++
 	}
@@ -146,9 +146,9 @@ func (c *Core) count(o control.Outcome) {
 // one of its own signal. The synchronizer repeats a signal after 20 ms.
 const answerAge = 2 * time.Millisecond
 
-// answer queues a fate. A later one of the same signal takes the place of the
+// queueFate queues a fate. A later one of the same signal takes the place of the
 // earlier.
-func (c *Core) answer(now clocksync.Instant, o control.Outcome) {
+func (c *Core) queueFate(now clocksync.Instant, o control.Outcome) {
 	if !c.local {
 		c.reply(now, o.Signal.Decision, o)
 	}

@@ -161,13 +161,13 @@ func instant(word uint64) clocksync.Instant { return clocksync.Instant(word) } /
 // newest replaces a row by that of the newest transition, which is no end.
 func (r *ring) newest(row []scgs.Value) []scgs.Value {
 	var newest wire.Report
-	row = resize(row, len(r.schema))
+	row = resizeSlice(row, len(r.schema))
 	r.report(r.next-1, &newest, row)
 	return row
 }
 
-// resize makes a slice one of n items, whatever these are.
-func resize[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
+// resizeSlice makes a slice one of n items, whatever these are.
+func resizeSlice[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
 
 // ended reports whether the newest transition is an end.
 func (r *ring) ended() bool { return r.next > r.first && r.at(r.next - 1)[slotMarks]&markEnd != 0 }

@@ -12,8 +12,8 @@ import (
 // readAgain is the wait after a reading that gave no evidence.
 const readAgain = time.Millisecond
 
-// wake is [Due.Wake].
-func (c *Core) wake() clocksync.Instant {
+// wakeAt is [Due.Wake].
+func (c *Core) wakeAt() clocksync.Instant {
 	switch {
 	case c.left:
 		return clocksync.MaxInstant
@@ -33,8 +33,8 @@ func (c *Core) wake() clocksync.Instant {
 	return wake
 }
 
-// tick fills out with what is due.
-func (c *Core) tick(now clocksync.Instant, at clocksync.Stamp, all bool, out *Output) {
+// fillDue fills out with what is due.
+func (c *Core) fillDue(now clocksync.Instant, at clocksync.Stamp, all bool, out *Output) {
 	if c.left {
 		return
 	}
@@ -49,7 +49,7 @@ func (c *Core) tick(now clocksync.Instant, at clocksync.Stamp, all bool, out *Ou
 		c.introduce(now, out)
 		return
 	}
-	if c.satisfied(now, evidence) {
+	if c.takeSatisfied(now, evidence) {
 		c.owed = true
 	}
 	if now >= c.batchAt() || all && c.since != clocksync.MaxInstant {
@@ -57,7 +57,7 @@ func (c *Core) tick(now clocksync.Instant, at clocksync.Stamp, all bool, out *Ou
 	}
 	if !c.local && now >= c.gate.Expires() {
 		c.gate.Expire(now)
-		c.settle(now)
+		c.settleFates(now)
 	}
 	c.tellKept(now)
 	beside := c.hello.Multiplexer != "" && len(out.Batches) > 0 // In the same message as the batch.
@@ -95,14 +95,14 @@ func (c *Core) introduce(now clocksync.Instant, out *Output) {
 func (c *Core) revive(now clocksync.Instant, at clocksync.Stamp) clocksync.Stamp {
 	if c.virtual {
 		at = c.alive
-	} else if err := c.stamp(&at); err != nil {
+	} else if err := c.orderStamp(&at); err != nil {
 		return c.start // No evidence.
 	}
 	if c.reopen && at.Domain != "" {
-		c.resume(&at)
+		c.resumeState(&at)
 	}
 	if !c.virtual {
-		c.again(now, &at)
+		c.restartState(now, &at)
 	}
 	return at
 }
@@ -114,16 +114,16 @@ func (c *Core) evidence(at clocksync.Stamp) wire.Evidence {
 	return wire.Evidence{Seq: c.seq, At: at}
 }
 
-// satisfied takes out the probes that this evidence answers, says whether there
+// takeSatisfied takes out the probes that this evidence answers, says whether there
 // were any, and notes when the next reading is worth taking.
-func (c *Core) satisfied(now clocksync.Instant, e wire.Evidence) bool {
+func (c *Core) takeSatisfied(now clocksync.Instant, e wire.Evidence) bool {
 	if len(c.probes) == 0 {
 		return false
 	}
 	c.probeAt = clocksync.MaxInstant
 	waiting := c.probes[:0]
 	for _, p := range c.probes {
-		wait := lacks(&p, e)
+		wait := lacksEvidence(&p, e)
 		if wait < 0 {
 			continue
 		}
@@ -135,8 +135,8 @@ func (c *Core) satisfied(now clocksync.Instant, e wire.Evidence) bool {
 	return answered
 }
 
-// lacks is how long it is until evidence may answer a probe, below 0 if this does.
-func lacks(p *wire.Probe, e wire.Evidence) time.Duration {
+// lacksEvidence is how long it is until evidence may answer a probe, below 0 if this does.
+func lacksEvidence(p *wire.Probe, e wire.Evidence) time.Duration {
 	if e.Seq == 0 {
 		return readAgain
 	}
@@ -177,7 +177,7 @@ func (c *Core) report(now clocksync.Instant, evidence wire.Evidence, out *Output
 	}
 	c.stats.Batches += uint64(len(out.Batches))
 	c.since, c.lastBatch, c.owed = clocksync.MaxInstant, now, false
-	c.schedule()
+	c.scheduleBatch()
 }
 
 // repeat answers all resends with one batch, as far as the ring goes back.

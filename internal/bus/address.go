@@ -22,7 +22,7 @@ func parseServers(address string) ([]string, error) {
 			if strings.Contains(address, "@") && !strings.Contains(one, "@") && strings.Contains(address[:strings.LastIndexByte(address, '@')], ",") {
 				err = errors.New("a comma separates servers: in a user, password or token write %2C")
 			}
-			return nil, fmt.Errorf("address %q: %w", redact(address), err)
+			return nil, fmt.Errorf("address %q: %w", redactAddresses(address), err)
 		}
 		servers = append(servers, one)
 	}
@@ -72,10 +72,10 @@ func unescaped(credentials string) bool {
 	return err != nil
 }
 
-// redact hides user, password or token in a list of addresses, also in one that
+// redactAddresses hides user, password or token in a list of addresses, also in one that
 // is not well formed. Where there are any it keeps the last server only, since a
 // comma may be part of a password.
-func redact(address string) string {
+func redactAddresses(address string) string {
 	at := strings.LastIndexByte(address, '@')
 	if at < 0 {
 		return address

@@ -161,8 +161,8 @@ func Class(err error) string {
 	return "connection"
 }
 
-// failed names the operation and the subject of an error.
-func failed(op, subject string, err error) error {
+// failedOn names the operation and the subject of an error.
+func failedOn(op, subject string, err error) error {
 	if err == nil {
 		return nil
 	}

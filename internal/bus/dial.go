@@ -48,9 +48,9 @@ func Dial(ctx context.Context, address string, opts Options) (*Bus, error) {
 	}
 	if err != nil {
 		end()
-		b.events.end()
+		b.events.endEvents()
 		<-b.events.done
-		return nil, fmt.Errorf("bus: connect to NATS at %s: %w", redact(address), err)
+		return nil, fmt.Errorf("bus: connect to NATS at %s: %w", redactAddresses(address), err)
 	}
 	b.stopDial = end
 	b.hangUp = func() {
@@ -89,11 +89,11 @@ func (b *Bus) natsOptions(servers []string, d *dialer) (nats.Options, error) {
 	if o.CustomDialer == nil {
 		o.CustomDialer, o.SkipHostLookup = d, true
 	}
-	o.DisconnectedErrCB = func(_ *nats.Conn, err error) { b.disconnected(err) }
-	o.ReconnectedCB = func(*nats.Conn) { b.reconnected() }
-	o.AsyncErrorCB = func(_ *nats.Conn, _ *nats.Subscription, err error) { b.complained(err) }
+	o.DisconnectedErrCB = func(_ *nats.Conn, err error) { b.noteDisconnect(err) }
+	o.ReconnectedCB = func(*nats.Conn) { b.noteReconnect() }
+	o.AsyncErrorCB = func(_ *nats.Conn, _ *nats.Subscription, err error) { b.takeComplaint(err) }
 	o.ClosedCB = func(nc *nats.Conn) {
-		b.lost(nc.LastError())
+		b.noteLost(nc.LastError())
 		close(b.hungUp)
 	}
 	o.ReconnectErrCB = func(*nats.Conn, error) { b.refusals.Store(0) } // The server is away: come back soon after it.

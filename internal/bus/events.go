@@ -46,16 +46,16 @@ func (e *events) ended() bool {
 	}
 }
 
-func (e *events) put(call func()) {
+func (e *events) putCall(call func()) {
 	select {
 	case e.calls <- call:
 	default:
 	}
 }
 
-// end lets the goroutine finish after the call in progress. It does not wait, and is
+// endEvents lets the goroutine finish after the call in progress. It does not wait, and is
 // called once.
-func (e *events) end() { close(e.quit) }
+func (e *events) endEvents() { close(e.quit) }
 
 // waitFor returns nil when the goroutines of all have ended, else names those that have
 // not when ctx is done.

@@ -91,11 +91,11 @@ func (b *Bus) watch() {
 func (b *Bus) changed(status nats.Status) {
 	switch status { //nolint:exhaustive // Only these are asked for.
 	case nats.CONNECTED:
-		b.reconnected()
+		b.noteReconnect()
 	case nats.RECONNECTING:
-		b.disconnected(b.nc.LastError())
+		b.noteDisconnect(b.nc.LastError())
 	case nats.CLOSED:
-		b.lost(nil)
+		b.noteLost(nil)
 	}
 }
 
@@ -109,7 +109,7 @@ func (b *Bus) become(s State) (was State) {
 	}
 }
 
-func (b *Bus) disconnected(cause error) {
+func (b *Bus) noteDisconnect(cause error) {
 	b.unsteady()
 	if b.isClosing() || b.become(Reconnecting) != Connected {
 		return
@@ -117,7 +117,7 @@ func (b *Bus) disconnected(cause error) {
 	if cause == nil {
 		cause = errors.New("closed by the server")
 	}
-	b.events.put(func() { b.opts.OnDisconnect(fmt.Errorf("bus: connection lost: %w", cause)) })
+	b.events.putCall(func() { b.opts.OnDisconnect(fmt.Errorf("bus: connection lost: %w", cause)) })
 }
 
 // steadyAfter is how long a connection is back after which its credentials have been good: in
@@ -137,29 +137,29 @@ func (b *Bus) unsteady() {
 	}
 }
 
-func (b *Bus) reconnected() {
+func (b *Bus) noteReconnect() {
 	if b.refused.Load() {
 		b.steady.Store(time.AfterFunc(steadyAfter, b.forgetRefusals)) // Until it is lost or closed.
 	}
 	if b.become(Connected) == Reconnecting {
-		b.events.put(b.opts.OnReconnect)
+		b.events.putCall(b.opts.OnReconnect)
 	}
 }
 
-// lost is called when the connection is closed for good though we did not close
+// noteLost is called when the connection is closed for good though we did not close
 // it: by its owner, or because the server said what nats.go cannot go on after.
-func (b *Bus) lost(cause error) {
+func (b *Bus) noteLost(cause error) {
 	if b.isClosing() || b.become(Closed) == Closed {
 		return
 	}
-	b.events.put(func() {
+	b.events.putCall(func() {
 		b.opts.OnError(fmt.Errorf("bus: connection lost for good, connect again: %w", errors.Join(ErrClosed, cause)))
 	})
 }
 
-// complained takes what the server or nats.go report outside any call, on a
+// takeComplaint takes what the server or nats.go report outside any call, on a
 // connection of ours.
-func (b *Bus) complained(err error) {
+func (b *Bus) takeComplaint(err error) {
 	switch {
 	case errors.Is(err, nats.ErrSlowConsumer):
 		return // The subscription reports it.
@@ -172,7 +172,7 @@ func (b *Bus) complained(err error) {
 		}
 		err = fmt.Errorf("%w: renew the credentials; the connection tries again, each %v at the latest", b.opts.Explain(err), maxRefusedWait)
 	}
-	b.events.put(func() { b.opts.OnError(fmt.Errorf("bus: %w", err)) })
+	b.events.putCall(func() { b.opts.OnError(fmt.Errorf("bus: %w", err)) })
 }
 
 // Refused returns the last complaint of the server if that was that it does not permit a
@@ -193,8 +193,8 @@ func (b *Bus) isClosing() bool {
 	return b.closing
 }
 
-// usable tells whether something can be sent.
-func (b *Bus) usable() error {
+// checkUsable tells whether something can be sent.
+func (b *Bus) checkUsable() error {
 	switch b.State() {
 	case Closed:
 		return ErrClosed
@@ -209,17 +209,17 @@ func (b *Bus) usable() error {
 // the message was handed over, not that anybody received it. The bus does not
 // keep data.
 func (b *Bus) Publish(subject string, data []byte) error {
-	return failed("publish", subject, b.publish(subject, data))
+	return failedOn("publish", subject, b.publish(subject, data))
 }
 
 func (b *Bus) publish(subject string, data []byte) error {
 	if err := checkSubject(subject, false); err != nil {
 		return err
 	}
-	if err := b.usable(); err != nil {
+	if err := b.checkUsable(); err != nil {
 		return err
 	}
-	return b.translate(b.nc.Publish(subject, data), len(data))
+	return b.translateError(b.nc.Publish(subject, data), len(data))
 }
 
 // Reply answers a message that came from Request or Gather; ErrNoReply where
@@ -228,11 +228,11 @@ func (b *Bus) publish(subject string, data []byte) error {
 func (b *Bus) Reply(m Message, data []byte) error {
 	switch {
 	case m.Reply == "":
-		return failed("reply to", m.Subject, ErrNoReply)
+		return failedOn("reply to", m.Subject, ErrNoReply)
 	case !strings.HasPrefix(m.Reply, nats.InboxPrefix):
-		return failed("reply to", m.Subject, fmt.Errorf("%w: it is %q", ErrReply, m.Reply))
+		return failedOn("reply to", m.Subject, fmt.Errorf("%w: it is %q", ErrReply, m.Reply))
 	}
-	return failed("reply to", m.Subject, b.publish(m.Reply, data))
+	return failedOn("reply to", m.Subject, b.publish(m.Reply, data))
 }
 
 // Request sends data and returns the first reply. It fails with
@@ -241,16 +241,16 @@ func (b *Bus) Reply(m Message, data []byte) error {
 // the wait.
 func (b *Bus) Request(ctx context.Context, subject string, data []byte) ([]byte, error) {
 	reply, err := b.request(ctx, subject, data)
-	return reply, failed("request", subject, err)
+	return reply, failedOn("request", subject, err)
 }
 
 func (b *Bus) request(ctx context.Context, subject string, data []byte) ([]byte, error) {
-	if err := errors.Join(checkSubject(subject, false), b.usable(), ctx.Err()); err != nil {
+	if err := errors.Join(checkSubject(subject, false), b.checkUsable(), ctx.Err()); err != nil {
 		return nil, err
 	}
 	reply, err := b.nc.RequestWithContext(ctx, subject, data)
 	if err != nil {
-		return nil, b.translate(err, len(data))
+		return nil, b.translateError(err, len(data))
 	}
 	return reply.Data, nil
 }
@@ -262,17 +262,17 @@ func (b *Bus) request(ctx context.Context, subject string, data []byte) ([]byte,
 // the subject or the replies to this user. More than GatherLimit replies that wait for
 // take are lost and counted.
 func (b *Bus) Gather(ctx context.Context, subject string, data []byte, take func([]byte) bool) error {
-	return failed("request", subject, b.gather(ctx, subject, data, take))
+	return failedOn("request", subject, b.gather(ctx, subject, data, take))
 }
 
 func (b *Bus) gather(ctx context.Context, subject string, data []byte, take func([]byte) bool) error {
-	if err := errors.Join(checkSubject(subject, false), b.usable(), ctx.Err()); err != nil {
+	if err := errors.Join(checkSubject(subject, false), b.checkUsable(), ctx.Err()); err != nil {
 		return err
 	}
 	inbox := b.nc.NewInbox()
 	sub, err := b.nc.SubscribeSync(inbox)
 	if err != nil {
-		return b.translate(err, 0)
+		return b.translateError(err, 0)
 	}
 	defer func() {
 		if lost, err := sub.Dropped(); err == nil && lost > 0 {
@@ -281,10 +281,10 @@ func (b *Bus) gather(ctx context.Context, subject string, data []byte, take func
 		_ = sub.Unsubscribe() // It fails only on a closed connection.
 	}()
 	if err := sub.SetPendingLimits(GatherLimit, -1); err != nil {
-		return b.translate(err, 0)
+		return b.translateError(err, 0)
 	}
 	before := b.nc.LastError()
-	if err := b.translate(b.nc.PublishRequest(subject, inbox, data), len(data)); err != nil {
+	if err := b.translateError(b.nc.PublishRequest(subject, inbox, data), len(data)); err != nil {
 		return err
 	}
 	if err := b.flush(ctx); err != nil {
@@ -308,7 +308,7 @@ func (b *Bus) gather(ctx context.Context, subject string, data []byte, take func
 		case errors.Is(err, nats.ErrSlowConsumer):
 			continue // Counted at the end.
 		case err != nil:
-			return cmp.Or(refused(), b.translate(err, 0)) // The client may have learned of a refusal after the flush.
+			return cmp.Or(refused(), b.translateError(err, 0)) // The client may have learned of a refusal after the flush.
 		case len(m.Data) == 0 && m.Header.Get("Status") == "503":
 			return ErrNoResponders
 		}
@@ -321,7 +321,7 @@ func (b *Bus) gather(ctx context.Context, subject string, data []byte, take func
 // Flush returns nil once the server has everything sent before and has
 // queued to this connection what came to it earlier.
 func (b *Bus) Flush(ctx context.Context) error {
-	return failed("flush", b.opts.Name, b.flush(ctx))
+	return failedOn("flush", b.opts.Name, b.flush(ctx))
 }
 
 // CatchUp returns nil once the handlers have returned from everything that had come to
@@ -332,14 +332,14 @@ func (b *Bus) CatchUp(ctx context.Context) error {
 	if err == nil {
 		err = b.handled(ctx)
 	}
-	return failed("catch up", b.opts.Name, err)
+	return failedOn("catch up", b.opts.Name, err)
 }
 
 // handled waits until the handlers have returned from what has arrived.
 func (b *Bus) handled(ctx context.Context) error {
 	done := make(chan struct{})
 	if err := b.nc.Barrier(func() { close(done) }); err != nil {
-		return b.translate(err, 0) // Closed.
+		return b.translateError(err, 0) // Closed.
 	}
 	select {
 	case <-done:
@@ -351,7 +351,7 @@ func (b *Bus) handled(ctx context.Context) error {
 
 // flush does not wait for a server that is away.
 func (b *Bus) flush(ctx context.Context) error {
-	if err := b.usable(); err != nil {
+	if err := b.checkUsable(); err != nil {
 		return err
 	}
 	if b.nc.IsReconnecting() { // Which we have yet to be told.
@@ -364,11 +364,11 @@ func (b *Bus) flush(ctx context.Context) error {
 	if lost || err != nil && b.nc.IsReconnecting() {                     // A flush that begins just then waits in vain.
 		return ErrDisconnected
 	}
-	return b.translate(err, 0)
+	return b.translateError(err, 0)
 }
 
-// translate turns the errors of nats.go into ours.
-func (b *Bus) translate(err error, size int) error {
+// translateError turns the errors of nats.go into ours.
+func (b *Bus) translateError(err error, size int) error {
 	switch {
 	case err == nil:
 		return nil
@@ -397,7 +397,7 @@ func (b *Bus) Dropped() uint64 {
 	defer b.mu.Unlock()
 	n := b.dropped.Load()
 	for _, sub := range b.subs {
-		n += sub.dropped()
+		n += sub.countDropped()
 	}
 	return n
 }
@@ -417,12 +417,12 @@ func (b *Bus) Close() error {
 	}
 	b.drain(ctx)
 	for _, s := range subs {
-		s.end()
+		s.endDelivery()
 	}
 	err := waitFor(ctx, subs)
 	b.become(Closed) // Only now: the handlers may have published until here.
 	b.hangUp()
-	b.events.end()
+	b.events.endEvents()
 	for _, done := range []<-chan struct{}{b.hungUp, b.events.done} {
 		select {
 		case <-done:

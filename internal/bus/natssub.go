@@ -19,9 +19,9 @@ type natsSub struct {
 // the next Flush that returns nil. Zero limits mean the default ones.
 func (b *Bus) Subscribe(subject string, limits Limits, handle Handler) error {
 	if err := checkSubject(subject, true); err != nil {
-		return failed("subscribe", subject, err)
+		return failedOn("subscribe", subject, err)
 	}
-	return failed("subscribe", subject, b.translate(b.subscribe(subject, limits.withDefaults(), handle), 0))
+	return failedOn("subscribe", subject, b.translateError(b.subscribe(subject, limits.withDefaults(), handle), 0))
 }
 
 func (b *Bus) subscribe(subject string, limits Limits, handle Handler) error {
@@ -58,24 +58,24 @@ func (s *natsSub) watch(changes <-chan nats.SubStatus) {
 			if !open {
 				return
 			}
-			slow := &SlowError{Subject: s.nats.Subject, Dropped: s.dropped()}
-			s.bus.events.put(func() { s.bus.opts.OnError(slow) })
+			slow := &SlowError{Subject: s.nats.Subject, Dropped: s.countDropped()}
+			s.bus.events.putCall(func() { s.bus.opts.OnError(slow) })
 		case <-s.done:
 			return
 		}
 	}
 }
 
-// end drops the messages that wait; a call of the handler in progress goes on.
-func (s *natsSub) end() {
+// endDelivery drops the messages that wait; a call of the handler in progress goes on.
+func (s *natsSub) endDelivery() {
 	s.off.Store(true)
-	dropped := s.dropped()   // nats.go forgets it with the subscription.
-	_ = s.nats.Unsubscribe() // Fails only where the connection is closed.
+	dropped := s.countDropped() // nats.go forgets it with the subscription.
+	_ = s.nats.Unsubscribe()    // Fails only where the connection is closed.
 	s.bus.dropped.Add(dropped)
 }
 
-// dropped counts the messages lost because the handler was too slow, 0 after the end.
-func (s *natsSub) dropped() uint64 {
+// countDropped counts the messages lost because the handler was too slow, 0 after the end.
+func (s *natsSub) countDropped() uint64 {
 	n, _ := s.nats.Dropped()
 	return uint64(max(n, 0))
 }

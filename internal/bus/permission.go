@@ -47,7 +47,7 @@ func (b *Bus) Permitted(ctx context.Context, subscribe, publish []string) error 
 	if b.nc == nil { // Nobody refuses anything inside a process.
 		return nil
 	}
-	if err := b.usable(); err != nil {
+	if err := b.checkUsable(); err != nil {
 		return err
 	}
 	var denials []string
@@ -69,13 +69,13 @@ func (b *Bus) Permitted(ctx context.Context, subscribe, publish []string) error 
 		var sub *nats.Subscription
 		err := ask(subject, func() (err error) {
 			sub, err = b.nc.SubscribeSync(subject)
-			return b.translate(err, 0)
+			return b.translateError(err, 0)
 		})
 		if sub != nil {
-			err = errors.Join(err, b.translate(sub.Unsubscribe(), 0))
+			err = errors.Join(err, b.translateError(sub.Unsubscribe(), 0))
 		}
 		if err != nil {
-			return failed("subscribe", subject, err)
+			return failedOn("subscribe", subject, err)
 		}
 	}
 	for _, subject := range publish {

@@ -26,8 +26,8 @@ func (c *Core) follows(r *plan.Rule, s *ruleState) bool {
 	return false
 }
 
-// lead has those looked at that wait for a predicate which has fired.
-func (c *Core) lead(r *plan.Rule) {
+// lookAtFollowers has those looked at that wait for a predicate which has fired.
+func (c *Core) lookAtFollowers(r *plan.Rule) {
 	for i, other := range c.plan.Rules {
 		for _, a := range other.After {
 			if s := &c.states[i]; a.Rule == r.Name && s.told && s.armed && s.truth == predicates.True {

@@ -38,13 +38,13 @@ type Answer struct {
 	Input         string // JSON
 }
 
-func (c *Core) answer(now clocksync.Instant, q *Question, a *Answer) {
+func (c *Core) answerQuestion(now clocksync.Instant, q *Question, a *Answer) {
 	*a = Answer{}
 	if q.Status {
 		a.Status = c.status(now)
 	}
 	if q.Explain != "" {
-		if e, ok := c.explain(now, q.Explain); ok {
+		if e, ok := c.explainPredicate(now, q.Explain); ok {
 			a.Explanation = &e
 		}
 	}
@@ -52,7 +52,7 @@ func (c *Core) answer(now clocksync.Instant, q *Question, a *Answer) {
 		a.Counts = c.counts()
 	}
 	if q.Figures {
-		a.Figures = c.figures()
+		a.Figures = c.lookAtFigures()
 	}
 	if q.Memory {
 		a.Memory = c.memory

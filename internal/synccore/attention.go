@@ -36,8 +36,8 @@ type attention struct {
 	restless, waiting places
 }
 
-// watch looks at all predicates of a plan.
-func (a *attention) watch(p *plan.Level) {
+// watchAll looks at all predicates of a plan.
+func (a *attention) watchAll(p *plan.Level) {
 	n := len(p.Rules)
 	*a = attention{all: newPlaces(n), readers: make([]places, len(p.State)), restless: newPlaces(n), waiting: newPlaces(n)}
 	for f := range a.readers {
@@ -59,9 +59,9 @@ func (a *attention) lookAtAll() {
 	copy(a.waiting, a.all)
 }
 
-// affected are the predicates of one word of a set whose condition may have another
+// affectedRules are the predicates of one word of a set whose condition may have another
 // value when these fields have changed, or more than fields.
-func (a *attention) affected(word int, fields uint64, more bool) (rules uint64) {
+func (a *attention) affectedRules(word int, fields uint64, more bool) (rules uint64) {
 	if more {
 		return a.all[word]
 	}
@@ -71,8 +71,8 @@ func (a *attention) affected(word int, fields uint64, more bool) (rules uint64) 
 	return rules
 }
 
-// rest takes note of where a predicate stands after it was judged.
-func (a *attention) rest(i int, r *plan.Rule, s *ruleState) {
+// noteStanding takes note of where a predicate stands after it was judged.
+func (a *attention) noteStanding(i int, r *plan.Rule, s *ruleState) {
 	if s.settled(r) {
 		a.restless.remove(i)
 	} else {

@@ -69,8 +69,8 @@ func (t *told) note(now clocksync.Instant, id toldID) (known, full bool) {
 	return known, false
 }
 
-// forget forgets what was told long ago.
-func (t *told) forget(now clocksync.Instant) {
+// forgetOld forgets what was told long ago.
+func (t *told) forgetOld(now clocksync.Instant) {
 	if now.Sub(t.looked) < toldLook {
 		return
 	}
@@ -102,8 +102,8 @@ type earlierID struct {
 // sourceOf is the source of a cause: what has fired, by its name and text.
 func sourceOf(name, text string) uint64 { return wire.Weight(name+"\n"+text, 0) }
 
-// moved takes over a member's state in the global state in force.
-func (j *judgement) moved(m *member, to *scgs.Change) {
+// takeMoved takes over a member's state in the global state in force.
+func (j *judgement) takeMoved(m *member, to *scgs.Change) {
 	weight, seq := m.first(to.Seq)
 	share := seq * weight
 	j.heads += share - m.share
@@ -149,18 +149,18 @@ type causes struct {
 // follows another one knows nothing of the latter.
 type ended [2]uint32
 
-func (e *ended) of(r *plan.Rule) *uint32 {
+func (e *ended) ofRule(r *plan.Rule) *uint32 {
 	if r.Detector.Exists() {
 		return &e[1]
 	}
 	return &e[0]
 }
 
-// next is the cause of the next firing. On a witness on which the source has fired in an earlier
+// nextCause is the cause of the next firing. On a witness on which the source has fired in an earlier
 // term its first firing is the last of that time, which was made: it may not have reached
 // everybody. Any other has a number that none before it has, as a witness can come back: with
 // an epoch of the members of an earlier one, or in the runs of a threshold.
-func (e *earlier) next(last *causes, witness uint64) control.Cause {
+func (e *earlier) nextCause(last *causes, witness uint64) control.Cause {
 	if last.Source == 0 {
 		return control.Cause{}
 	}
@@ -176,13 +176,13 @@ func (e *earlier) next(last *causes, witness uint64) control.Cause {
 	return last.Cause
 }
 
-// cause is that of what a predicate fires on. The first firing of the term on runs is marked,
+// causeOf is that of what a predicate fires on. The first firing of the term on runs is marked,
 // unless one of them began in the term: only its targets know whether an earlier term has made it.
-func (c *Core) cause(last *causes, o *occasion) control.Cause {
+func (c *Core) causeOf(last *causes, o *occasion) control.Cause {
 	e, witness := &c.earlier, c.witnessed(o)
 	told := control.Cause{Source: last.Source, Witness: witness}
 	told.Firing = e.firings[told]
-	cause := e.next(last, witness)
+	cause := e.nextCause(last, witness)
 	if o.seqs == nil || cause.Source == 0 {
 		return cause
 	}
@@ -214,8 +214,8 @@ func (e *earlier) first(source, witness uint64) bool {
 	return true
 }
 
-// recollect takes what a member tells of the signals of this synchronizer's earlier terms.
-func (c *Core) recollect(h *wire.Hello) {
+// recollectFates takes what a member tells of the signals of this synchronizer's earlier terms.
+func (c *Core) recollectFates(h *wire.Hello) {
 	if h.Leader != c.plan.Name || h.Term >= c.opt.Term {
 		return
 	}
@@ -235,9 +235,9 @@ func (c *Core) recollect(h *wire.Hello) {
 	}
 }
 
-// made gives a signal its cause, if its target can read it, and returns its final fate and
+// addCause gives a signal its cause, if its target can read it, and returns its final fate and
 // why, if the target has it from an earlier term, or may have it from one that is under way.
-func (c *Core) made(m *member, s *control.Signal, cause control.Cause) (control.Fate, string) {
+func (c *Core) addCause(m *member, s *control.Signal, cause control.Cause) (control.Fate, string) {
 	if !m.causes || cause.Source == 0 {
 		return 0, ""
 	}
@@ -254,10 +254,10 @@ func (c *Core) made(m *member, s *control.Signal, cause control.Cause) (control.
 	return 0, ""
 }
 
-// recorded reports whether the fate of a signal that is not under way is recorded, as it was
+// isRecorded reports whether the fate of a signal that is not under way is recorded, as it was
 // told before, or is now: of a signal of an earlier term, that its target remembers. If not,
 // full says whether it would be if there were room.
-func (c *Core) recorded(group, from string, a *wire.Answer, out *Output) (ok, full bool) {
+func (c *Core) isRecorded(group, from string, a *wire.Answer, out *Output) (ok, full bool) {
 	d := &a.Decision
 	if d.Synchronizer != c.plan.Name || d.Term > c.opt.Term || d.Term == c.opt.Term && d.Number > c.decisions {
 		return false, false
@@ -268,7 +268,7 @@ func (c *Core) recorded(group, from string, a *wire.Answer, out *Output) (ok, fu
 	if i >= 0 {
 		s := e.left[i].Signal
 		e.left = slices.Delete(e.left, i, i+1)
-		out.fate(group, s, applied(a.Fate), a.Detail)
+		out.addFate(group, s, applied(a.Fate), a.Detail)
 		return true, false
 	}
 	ours := d.Term == c.opt.Term || slices.ContainsFunc(e.led, func(last control.Decision) bool { return d.Term == last.Term && d.Number <= last.Number })
@@ -284,11 +284,11 @@ func (c *Core) recorded(group, from string, a *wire.Answer, out *Output) (ok, fu
 	return !full, full
 }
 
-// lapsed records a cancellation for want of control, of which its member tells until it learns that.
-func (c *Core) lapsed(s *control.Signal, a *wire.Ack, x *wire.Answer, out *Output) (full bool) {
+// takeLapse records a cancellation for want of control, of which its member tells until it learns that.
+func (c *Core) takeLapse(s *control.Signal, a *wire.Ack, x *wire.Answer, out *Output) (full bool) {
 	known, full := c.earlier.note(c.now, toldID{target: s.Target, term: cmp.Or(x.Decision.Term, a.Incarnation), number: s.Entry})
 	if !known && !full {
-		out.fate("", s, x.Fate, x.Detail)
+		out.addFate("", s, x.Fate, x.Detail)
 	}
 	return full
 }
@@ -306,9 +306,9 @@ func idOf(l *outbox.Letter) toldID {
 	return toldID{l.Group, s.Target, s.Name, s.Decision.Term, s.Decision.Number}
 }
 
-// outlived is what a restart knows of the fates of the terms before. A machine that has followed
+// outlivedFates is what a restart knows of the fates of the terms before. A machine that has followed
 // another one is told it.
-func (c *Core) outlived() earlier {
+func (c *Core) outlivedFates() earlier {
 	if c.opt.Follows {
 		return earlier{}
 	}
@@ -327,7 +327,7 @@ func (c *Core) giveUpLeft(out *Output) {
 	}
 	for i := range c.earlier.left {
 		l := &c.earlier.left[i]
-		out.fate(l.Group, l.Signal, control.Unconfirmed, "the synchronizer was ended before an answer came")
+		out.addFate(l.Group, l.Signal, control.Unconfirmed, "the synchronizer was ended before an answer came")
 	}
 	c.earlier.left = nil
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// mixed says why the stamps of a member cannot be compared with those of the
+// mixedClocks says why the stamps of a member cannot be compared with those of the
 // others; "" if they can.
-func (c *Core) mixed(m *member, h *wire.Hello) string {
+func (c *Core) mixedClocks(m *member, h *wire.Hello) string {
 	timeline := h.Quality.Timeline
 	if timeline == "" {
 		return ""
@@ -29,18 +29,18 @@ func (c *Core) mixed(m *member, h *wire.Hello) string {
 	return ""
 }
 
-// retime takes the quality that a hello tells.
-func (c *Core) retime(m *member, q clocksync.Quality, out *Output) {
+// takeHelloQuality takes the quality that a hello tells.
+func (c *Core) takeHelloQuality(m *member, q clocksync.Quality, out *Output) {
 	if q.Timeline == "" {
 		q.Timeline = m.quality.Timeline
 	}
 	m.quality.Timeline = q.Timeline
 	c.enterDomain(m)
-	c.retag(m, q, out)
+	c.takeQuality(m, q, out)
 }
 
-// retag takes the present quality of a member's clock; its timeline stays.
-func (c *Core) retag(m *member, q clocksync.Quality, out *Output) {
+// takeQuality takes the present quality of a member's clock; its timeline stays.
+func (c *Core) takeQuality(m *member, q clocksync.Quality, out *Output) {
 	before := m.quality.Status
 	q.Timeline = m.quality.Timeline
 	m.quality = q
@@ -59,37 +59,37 @@ func (c *Core) changeTimeline(timeline clocksync.Timeline) {
 	c.opt.Timeline = timeline
 	for _, m := range c.sorted {
 		if !m.gone && m.quality.Timeline != "" {
-			c.leave(m, "the reference clock stood still, and what was measured against it is void")
+			c.removeMember(m, "the reference clock stood still, and what was measured against it is void")
 		}
 	}
 }
 
-// exact reports whether a member reads the very clock that is the reference.
-func (c *Core) exact(m *member) bool {
+// readsReference reports whether a member reads the very clock that is the reference.
+func (c *Core) readsReference(m *member) bool {
 	return c.opt.Relative && m.domain == c.opt.Reference
 }
 
-// timed makes a stamp comparable with those of other members. The readings of the
+// timeStamp makes a stamp comparable with those of other members. The readings of the
 // reference clock are the reference time. A bound without a timeline is left out. It
 // is false for a stamp that is too old to be put in the order of its domain, and lost.
-func (c *Core) timed(m *member, at *clocksync.Stamp, out *Output) bool {
+func (c *Core) timeStamp(m *member, at *clocksync.Stamp, out *Output) bool {
 	switch {
 	case !at.Within.Valid() || at.Domain != m.domain: // It is refused later.
 	case m.shared != nil:
 		m.read = max(m.read, at.Mono)
-		next, ok := m.shared.next(*at)
+		next, ok := m.shared.orderStamp(*at)
 		if !ok {
-			out.refuse(monitor.RejectOrder, m.name, fmt.Sprintf("the reading %v is older than the stamps of its clock domain that are kept: taken for lost", at.Mono))
+			out.addRefusal(monitor.RejectOrder, m.name, fmt.Sprintf("the reading %v is older than the stamps of its clock domain that are kept: taken for lost", at.Mono))
 		}
 		*at = next
 		return ok
-	case c.exact(m):
+	case c.readsReference(m):
 		at.Within = clocksync.Exactly(at.Mono)
 	case m.quality.Timeline == "" && c.opt.Timeline != "" && at.Within != clocksync.Unbounded:
 		at.Within = clocksync.Unbounded
 		if !m.stripped {
 			m.stripped = true
-			out.refuse(monitor.RejectTimeline, m.name, fmt.Sprintf("the intervals of member %q are left out, since its clock names no timeline: clocksync.Quality.Timeline has to", m.name))
+			out.addRefusal(monitor.RejectTimeline, m.name, fmt.Sprintf("the intervals of member %q are left out, since its clock names no timeline: clocksync.Quality.Timeline has to", m.name))
 		}
 	}
 	return true
@@ -112,15 +112,15 @@ func (t *scratch) bound(span scgs.Span) time.Duration {
 	return widest
 }
 
-// sources names the clock sources of the tuple's bounds.
-func (c *Core) sources(span scgs.Span) string {
+// clockSources names the clock sources of the tuple's bounds.
+func (c *Core) clockSources(span scgs.Span) string {
 	if span.SameClock {
 		return ""
 	}
 	var names []string
 	for _, p := range c.parts {
 		m := c.byIndex[p.Member]
-		if c.exact(m) {
+		if c.readsReference(m) {
 			continue
 		}
 		name := m.quality.Source

@@ -24,9 +24,9 @@ type clockOrder struct {
 	below   clocksync.Instant // no later reading is below it
 }
 
-// next puts a stamp in the order of its domain. It is false for one so old that its
+// orderStamp puts a stamp in the order of its domain. It is false for one so old that its
 // neighbours were forgotten.
-func (d *clockOrder) next(at clocksync.Stamp) (clocksync.Stamp, bool) {
+func (d *clockOrder) orderStamp(at clocksync.Stamp) (clocksync.Stamp, bool) {
 	if d.merger != nil {
 		return d.merger.Next(at)
 	}
@@ -55,7 +55,7 @@ func (d *clockOrder) begin() {
 
 // enterDomain counts a member whose stamps have a bound that it measures itself.
 func (c *Core) enterDomain(m *member) {
-	if m.shared != nil || m.quality.Timeline == "" || c.opt.Local || c.exact(m) {
+	if m.shared != nil || m.quality.Timeline == "" || c.opt.Local || c.readsReference(m) {
 		return
 	}
 	d := c.domains[m.domain]
@@ -79,10 +79,10 @@ func (r *membership) leaveDomain(m *member) {
 	m.shared = nil
 }
 
-// distrust takes out the other processes of a domain whose clock has contradicted
+// distrustDomain takes out the other processes of a domain whose clock has contradicted
 // itself in one of them: their stamps were put in order with wrong ones. They come
 // back as new incarnations.
-func (c *Core) distrust(name string, of clocksync.Domain) {
+func (c *Core) distrustDomain(name string, of clocksync.Domain) {
 	d := c.domains[of]
 	if d == nil {
 		return
@@ -90,7 +90,7 @@ func (c *Core) distrust(name string, of clocksync.Domain) {
 	delete(c.domains, of)
 	for _, m := range c.sorted {
 		if m.shared == d && m.name != name {
-			c.leave(m, fmt.Sprintf("the clock of its host contradicts itself, as %q has measured", name))
+			c.removeMember(m, fmt.Sprintf("the clock of its host contradicts itself, as %q has measured", name))
 		}
 	}
 }

@@ -34,7 +34,7 @@ func TestClockOrder(t *testing.T) {
 			s, _ := processes[p].Next(clocksync.Stamp{Domain: "d", Mono: read[p], Within: clocksync.Interval{
 				Earliest: read[p] + off - clocksync.Instant(r.IntN(100)), Latest: read[p] + off + clocksync.Instant(r.IntN(100)),
 			}})
-			s, ok := d.next(s)
+			s, ok := d.orderStamp(s)
 			if !ok && alone <= firstLimit {
 				t.Fatalf("stamp %v is refused, and nothing was forgotten", s)
 			}

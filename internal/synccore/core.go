@@ -225,7 +225,7 @@ func New(level *plan.Level, opt Options) *Core {
 	c.retold = opt.Follows
 	c.newScopes()
 	c.balanceBy(level.Balance)
-	c.listen()
+	c.listenToGroups()
 	for i, v := range level.Variables {
 		c.setMemory(i, v.InitialValue())
 	}
@@ -272,17 +272,17 @@ func (r *membership) inForce() uint64 {
 func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 	out.reset()
 	if in.Kind == InAsk {
-		c.answer(now, in.Ask, &out.Answer)
+		c.answerQuestion(now, in.Ask, &out.Answer)
 		if !c.failed {
-			out.Wake = c.wake()
+			out.Wake = c.nextWake()
 		}
 		return
 	}
 	if c.failed && in.Kind != InRestart {
 		return
 	}
-	if in.Group != "" && !c.news(now, in) {
-		out.Ignored, out.Wake = true, c.wake()
+	if in.Group != "" && !c.hasNews(now, in) {
+		out.Ignored, out.Wake = true, c.nextWake()
 		return
 	}
 	c.back(now)
@@ -294,17 +294,17 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 	if in.Group == "" {
 		c.input(in, out)
 	} else {
-		c.hear(in, out)
+		c.hearOther(in, out)
 	}
 	if c.retold {
-		c.retelling(in, out)
+		c.takeRetold(in, out)
 		return
 	}
 	c.settle(in, out)
 	if c.exec != nil {
 		c.programDone(out)
 	}
-	c.remark(out)
+	c.keepRemarks(out)
 	c.route(out)
 }
 
@@ -319,7 +319,7 @@ func (c *Core) route(out *Output) {
 	}
 	for i := range out.Signals {
 		if a := &out.Signals[i]; a.Group != "" {
-			if k, known := c.others[a.Group].find(a.To); known {
+			if k, known := c.others[a.Group].findMember(a.To); known {
 				a.Via = c.others[a.Group].sorted[k].by
 			}
 		}
@@ -338,7 +338,7 @@ func via[M any](c *Core, list []wire.Addressed[M]) {
 }
 
 func (c *Core) input(in *Input, out *Output) {
-	if in.By != "" && !c.by(in, out) {
+	if in.By != "" && !c.checkSpeaker(in, out) {
 		if len(out.Rejected) == 0 {
 			out.Unproven++
 		}
@@ -350,20 +350,20 @@ func (c *Core) input(in *Input, out *Output) {
 			c.ondemand.watched = c.now.Add(watchedFor)
 		}
 	case InHello:
-		c.hello(in.From, in.Hello, out)
+		c.takeHello(in.From, in.Hello, out)
 	case InBatch:
-		c.batch(in.From, in.Batch, out)
+		c.takeBatch(in.From, in.Batch, out)
 		if c.opt.Local && in.At.Domain != "" {
 			c.evidenceOfAll(in.At)
 		}
 	case InGone:
-		c.gone(in.From, in.Gone, out)
+		c.takeGone(in.From, in.Gone, out)
 	case InAck:
-		c.ack(in.From, in.Ack, out)
+		c.takeAck(in.From, in.Ack, out)
 	case InAlive:
-		c.alive(in.From, in.Alive, out)
+		c.takeAlive(in.From, in.Alive, out)
 	case InShared:
-		c.shared(in.From, in.Shared, out)
+		c.takeHeld(in.From, in.Shared, out)
 	case InEvidence:
 		c.evidenceOfAll(in.At)
 	case InProcess:
@@ -373,17 +373,17 @@ func (c *Core) input(in *Input, out *Output) {
 	case InParent:
 		c.parentSignal(in.Signal)
 	case InLevel:
-		c.reload(in.Level, out)
+		c.reloadPlan(in.Level, out)
 	case InBody, InCancel:
 		c.toProgram(in, out)
 	case InRestart:
-		c.restart(in.Restart, out)
+		c.restartTerm(in.Restart, out)
 	case InTerm:
-		c.raise(in.Term, out)
+		c.raiseTerm(in.Term, out)
 	case InKept:
-		c.entrust(in.Kept, out)
+		c.takeIntent(in.Kept, out)
 	case InProgram:
-		c.recall(in.Record, out)
+		c.recallProgram(in.Record, out)
 	default:
 		panic("synccore: input without a kind")
 	}
@@ -413,8 +413,8 @@ func (c *Core) reach(at clocksync.Instant) {
 	c.reached = max(c.reached, at)
 }
 
-// hears is up to when what was not heard was not said.
-func (c *Core) hears() clocksync.Instant {
+// heardUpTo is up to when what was not heard was not said.
+func (c *Core) heardUpTo() clocksync.Instant {
 	if c.reached == 0 {
 		return c.now
 	}
@@ -439,14 +439,14 @@ func (c *Core) forgive(away time.Duration, now clocksync.Instant) {
 
 // settle brings everything up to date after the input was taken in.
 func (c *Core) settle(in *Input, out *Output) {
-	c.repair(out)
+	c.repairGaps(out)
 	if !c.opt.Local && (in.Kind == InTick || c.now >= c.looked.Add(tickPeriod)) {
 		c.looked = c.now
 		c.forgetStamps()
 		c.forgetOthers()
-		c.silence(out)
+		c.dropSilent(out)
 		c.giveUpLeft(out)
-		c.earlier.forget(c.now)
+		c.earlier.forgetOld(c.now)
 		c.programOverdue()
 		for _, m := range c.sorted {
 			c.callAgain(m, out)
@@ -455,26 +455,26 @@ func (c *Core) settle(in *Input, out *Output) {
 			return
 		}
 	}
-	c.sweep(out)
+	c.sweepDetector(out)
 	c.sweepRuns(out)
 	if c.nextEpoch(out) {
 		c.sweepRuns(out)
 	}
 	c.judgeAgain(out)
-	c.holds(out)
+	c.completeHolds(out)
 	c.judgeAgain(out)
 	c.programAdvance(out)
-	c.balance(out)
+	c.moveLoads(out)
 	if !in.More {
 		from := len(out.Probes)
-		c.probe(out)
+		c.sendProbes(out)
 		joinProbes(c.members, len(c.inEpoch), out, from)
 	}
-	c.retry(out)
-	c.summarize(out)
-	c.peers.tell(c, out)
+	c.retrySignals(out)
+	c.summarizeSweep(out)
+	c.peers.tellRoster(c, out)
 	c.recycle()
-	out.Wake = c.wake()
+	out.Wake = c.nextWake()
 }
 
 // judgeAgain judges the open tuple if something beside the members' states has changed.
@@ -483,7 +483,7 @@ func (c *Core) judgeAgain(out *Output) {
 		return
 	}
 	if span, ok := c.det.Current(); ok {
-		c.judge(&span, true, out)
+		c.judgeTuple(&span, true, out)
 	}
 }
 
@@ -492,8 +492,8 @@ func (c *Core) recycle() {
 	c.rows.unused = c.det.Released(c.rows.unused)
 }
 
-// wake is when the machine next has something to do by itself.
-func (c *Core) wake() clocksync.Instant {
+// nextWake is when the machine next has something to do by itself.
+func (c *Core) nextWake() clocksync.Instant {
 	wake := clocksync.MaxInstant
 	if c.tuple { // else there is nothing to fire on
 		for i := range c.waiting.each {

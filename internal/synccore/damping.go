@@ -26,10 +26,10 @@ type flighty struct {
 	left    clocksync.Instant // after the last of them
 }
 
-// stayed counts a stay in the epochs that is over, if it was short. Those of long ago do
+// countStay counts a stay in the epochs that is over, if it was short. Those of long ago do
 // not count any more.
-func (c *Core) stayed(m *member) {
-	if c.now > c.admitted(m).Add(staysKept) || c.now.Sub(m.entered) >= shortStay {
+func (c *Core) countStay(m *member) {
+	if c.now > c.admittedAt(m).Add(staysKept) || c.now.Sub(m.entered) >= shortStay {
 		m.stays = 0
 	}
 	if c.now.Sub(m.entered) < shortStay {
@@ -37,8 +37,8 @@ func (c *Core) stayed(m *member) {
 	}
 }
 
-// admitted is when a member may come back.
-func (c *Core) admitted(m *member) clocksync.Instant {
+// admittedAt is when a member may come back.
+func (c *Core) admittedAt(m *member) clocksync.Instant {
 	if m.stays <= freeStays || c.opt.Local {
 		return m.left
 	}
@@ -50,21 +50,21 @@ func (c *Core) admitted(m *member) clocksync.Instant {
 }
 
 func (c *Core) putOffText(m *member, now clocksync.Instant) string {
-	return fmt.Sprintf("the member came and went %d times, each within %v, and is admitted again in %v", m.stays, shortStay, rough(c.admitted(m).Sub(now).Seconds()))
+	return fmt.Sprintf("the member came and went %d times, each within %v, and is admitted again in %v", m.stays, shortStay, rough(c.admittedAt(m).Sub(now).Seconds()))
 }
 
-// entering are the members that enter the next epoch beside those that stay. One that is
+// findEntering are the members that enter the next epoch beside those that stay. One that is
 // put off does so only if there would be too few without it.
-func (c *Core) entering(staying int) []*member {
-	all := c.ready()
-	ready := slices.DeleteFunc(slices.Clone(all), func(m *member) bool { return c.admitted(m) > c.now })
+func (c *Core) findEntering(staying int) []*member {
+	all := c.readyMembers()
+	ready := slices.DeleteFunc(slices.Clone(all), func(m *member) bool { return c.admittedAt(m) > c.now })
 	c.putOff = clocksync.MaxInstant
-	if !c.enough(staying + len(ready)) {
+	if !c.makesEpoch(staying + len(ready)) {
 		return all
 	}
 	if len(ready) < len(all) {
 		for _, m := range all {
-			if at := c.admitted(m); at > c.now {
+			if at := c.admittedAt(m); at > c.now {
 				c.putOff = min(c.putOff, at)
 			}
 		}

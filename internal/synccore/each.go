@@ -40,8 +40,8 @@ type oneRun struct {
 	part        scgs.Part
 }
 
-// await notes which evidence completes the hold time of a member's run.
-func (e *each) await(p *scgs.Part, past clocksync.Instant) {
+// awaitEvidence notes which evidence completes the hold time of a member's run.
+func (e *each) awaitEvidence(p *scgs.Part, past clocksync.Instant) {
 	if one := e.find(p.Member); one != nil && one.part.Open && one.part.Seq == p.Seq {
 		one.past = past
 	}
@@ -217,10 +217,10 @@ type alone struct {
 // if it was ready at a report last.
 func (o *alone) held(ready uint64) bool { return o.shot >= max(ready, 1) }
 
-// readies reports whether a predicate with until is ready to fire again at a report of a member, whose
+// readiesAgain reports whether a predicate with until is ready to fire again at a report of a member, whose
 // state is in the scope of one member: until is true, or it is not known whether it was. Last is the
 // report before.
-func (j *judgement) readies(d *plan.Detector, r *wire.Report, last uint64) bool {
+func (j *judgement) readiesAgain(d *plan.Detector, r *wire.Report, last uint64) bool {
 	if r.End || r.Seq > last+1 {
 		return true
 	}
@@ -237,8 +237,8 @@ func (w *runs) spent(f *found, r *plan.Rule, s *ruleState) bool {
 	return r.Once == config.OnceMember && one.fired || r.Detector.Until != nil && one.held(f.ready)
 }
 
-// remembered is what another machine remembered of a member that enters, which goes on from there.
-func (j *judgement) remembered(w *runs, m *member) alone {
+// takeRemembered is what another machine remembered of a member that enters, which goes on from there.
+func (j *judgement) takeRemembered(w *runs, m *member) alone {
 	s := &j.states[w.rule]
 	i := placeOf(s.ones, m)
 	if i < 0 || w.ones == nil {
@@ -261,7 +261,7 @@ func (c *Core) followOnes(m *member, r *wire.Report) {
 				c.scopeAlone(m, r.Row)
 			}
 			last := ones[k].Held
-			if ones[k].Held = r.Seq; c.readies(&rule.Detector, r, last) {
+			if ones[k].Held = r.Seq; c.readiesAgain(&rule.Detector, r, last) {
 				ones[k].Held = 0
 			}
 		}

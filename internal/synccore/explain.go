@@ -21,10 +21,10 @@ const maxNamed = 16
 // maxMissing is how many members are told to lack something.
 const maxMissing = 64
 
-// explain explains a predicate; false if there is none of that name. The instant is
+// explainPredicate explains a predicate; false if there is none of that name. The instant is
 // not before that of the last step. It changes nothing, and costs O(members) and
 // [predicates.Expression.Explain].
-func (c *Core) explain(now clocksync.Instant, predicate string) (monitor.Explanation, bool) {
+func (c *Core) explainPredicate(now clocksync.Instant, predicate string) (monitor.Explanation, bool) {
 	if predicate == config.BalanceName && c.planner != nil {
 		return c.explainBalance(now), true
 	}
@@ -33,7 +33,7 @@ func (c *Core) explain(now clocksync.Instant, predicate string) (monitor.Explana
 		e := monitor.Explanation{Synchronizer: c.plan.Name, PredicateStatus: monitor.PredicateStatus{Name: predicate}, Parts: []monitor.Condition{}, Missing: []monitor.Missing{}}
 		for _, r := range c.plan.Rules {
 			if r.Key == predicate && r.By != 0 {
-				one, _ := c.explain(now, r.Name)
+				one, _ := c.explainPredicate(now, r.Name)
 				e.Groups = append(e.Groups, one)
 			}
 		}
@@ -98,7 +98,7 @@ func (c *Core) missing(l *missing, now clocksync.Instant, i int) {
 		add("condition", "the condition is unknown: "+p.reason, status.Since)
 	case r.Every:
 	case !s.armed && p.fired > 0:
-		add("armed", "the predicate has fired since it became true; it fires again when "+r.Again()+", or in a new epoch"+newcomers(r), new(ago(now, p.at)))
+		add("armed", "the predicate has fired since it became true; it fires again when "+r.Again()+", or in a new epoch"+newcomers(r), new(secondsAgo(now, p.at)))
 	case s.holding:
 		h := status.Hold
 		add("hold", fmt.Sprintf("the condition has certainly been true for %v and has to be for %v: %v more", rough(h.Certain), r.Hold, rough(max(0, h.Wanted-h.Certain))), &h.Certain)
@@ -129,7 +129,7 @@ func (c *Core) missing(l *missing, now clocksync.Instant, i int) {
 			add("target", fmt.Sprintf("no member of group %q is known: signal %s would go to nobody", o.Group, o.Name), nil)
 		}
 	}
-	*l = append(*l, s.past.vain(r, c.plan, &c.reports.regions)...)
+	*l = append(*l, s.past.vainReasons(r, c.plan, &c.reports.regions)...)
 	c.missingMembers(l, now)
 	c.missingEvidence(l, now, i)
 }
@@ -177,7 +177,7 @@ func (j *judgement) runsOf(rule int) *runs {
 // those that are here.
 func (c *Core) missingMembers(l *missing, now clocksync.Instant) {
 	if c.inForce() == 0 {
-		ready := len(c.ready()) + len(c.inEpoch) - len(c.removing)
+		ready := len(c.readyMembers()) + len(c.inEpoch) - len(c.removing)
 		l.add("members", "", fmt.Sprintf("%d of the %d members that are awaited have a state", ready, c.awaited()), nil)
 	}
 	apart, status := !c.oneDomain(), c.memberStatus(now)
@@ -185,20 +185,20 @@ func (c *Core) missingMembers(l *missing, now clocksync.Instant) {
 		if len(*l) >= maxMissing {
 			break
 		}
-		heard := ago(now, m.lastHeard())
+		heard := secondsAgo(now, m.lastHeard())
 		add := func(kind, text string, since *float64) { l.add(kind, m.name, text, since) }
 		switch {
 		case m.gone:
 			add("gone", m.why, &heard)
 			continue
-		case c.quiet(m, now):
+		case c.isQuiet(m, now):
 			add("silent", fmt.Sprintf("the member was not heard for %v; after %v of silence: %s", rough(heard), c.plan.Silence.After, c.plan.Silence.Then), &heard)
 		}
-		if since, lacks := m.lacks(); lacks {
-			add("report", fmt.Sprintf("its report %d is missing and was asked for; %d after it wait", m.last+1, len(m.stash)), new(ago(now, since)))
+		if since, lacks := m.lacksSince(); lacks {
+			add("report", fmt.Sprintf("its report %d is missing and was asked for; %d after it wait", m.last+1, len(m.stash)), new(secondsAgo(now, since)))
 		}
 		switch {
-		case m.ready() && c.admitted(m) > now:
+		case m.isReady() && c.admittedAt(m) > now:
 			add("returns", c.putOffText(m, now), nil)
 		case m.standing() == monitor.NoState:
 			add("state", "the member has joined and has no state: "+c.plan.MuteHint(), nil)
@@ -235,7 +235,7 @@ func (c *Core) missingEvidence(l *missing, now clocksync.Instant, rule int) {
 			text += ", for the next global state"
 		}
 		if a := m.probingOf(); a.probes > 0 {
-			since = new(ago(now, a.asked))
+			since = new(secondsAgo(now, a.asked))
 		}
 		l.add(kind, m.name, text, since)
 	}
@@ -256,7 +256,7 @@ func rough(seconds float64) time.Duration {
 func (p *history) decision(now clocksync.Instant) *monitor.LastDecision {
 	v, s := &p.last, &p.last.Span
 	if v.Epoch == 0 {
-		return &monitor.LastDecision{ID: v.Decision.String(), Ago: ago(now, p.at), Inherited: true, Witness: []monitor.WitnessState{}}
+		return &monitor.LastDecision{ID: v.Decision.String(), Ago: secondsAgo(now, p.at), Inherited: true, Witness: []monitor.WitnessState{}}
 	}
 	origin := s.EnvelopeFrom
 	core := (*monitor.Range)(nil)
@@ -269,7 +269,7 @@ func (p *history) decision(now clocksync.Instant) *monitor.LastDecision {
 		core = &monitor.Range{To: clocksync.Instant(s.CoreTo.Sub(origin))}
 	}
 	d := &monitor.LastDecision{
-		ID: v.Decision.String(), Ago: ago(now, p.at), Epoch: v.Epoch, Modality: cmp.Or(v.Modality, scgs.Inst.String()), Index: v.Index, Partial: v.Partial,
+		ID: v.Decision.String(), Ago: secondsAgo(now, p.at), Epoch: v.Epoch, Modality: cmp.Or(v.Modality, scgs.Inst.String()), Index: v.Index, Partial: v.Partial,
 		Held: s.Certain().Seconds(), SameClock: s.SameClock, Bound: v.Bound.Seconds(), Sources: v.Sources,
 		Core: core, Envelope: since(origin, s.EnvelopeFrom, s.EnvelopeTo), LeftOut: p.leftOut,
 		Witness: make([]monitor.WitnessState, 0, len(v.Witness)),

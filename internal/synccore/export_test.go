@@ -64,7 +64,7 @@ func (c *Core) Incarnation(name string) uint64 {
 func (c *Core) Level() *plan.Level { return c.plan }
 func (c *Core) Made() Options      { return c.opt }
 
-func (c *Core) News(now clocksync.Instant, in *Input) bool { return c.news(now, in) }
+func (c *Core) News(now clocksync.Instant, in *Input) bool { return c.hasNews(now, in) }
 
 // Domain is the clock domain of a member, empty if it is not known.
 func (c *Core) Domain(name string) clocksync.Domain {
@@ -84,7 +84,7 @@ func NextCauses(of control.Cause, witnesses []uint64, before map[uint64]uint32) 
 		e.firings[control.Cause{Source: of.Source, Witness: w}] = n
 	}
 	for _, w := range witnesses {
-		numbers = append(numbers, e.next(&last, w).Firing)
+		numbers = append(numbers, e.nextCause(&last, w).Firing)
 	}
 	return numbers
 }

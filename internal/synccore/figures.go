@@ -30,8 +30,8 @@ type BalanceCounts struct {
 	Plans, Moves, Refused uint64 // since the machine was made
 }
 
-// count adds a plan.
-func (n *BalanceCounts) count(p *balance.Plan) {
+// countPlan adds a plan.
+func (n *BalanceCounts) countPlan(p *balance.Plan) {
 	n.Plans++
 	n.Moves += uint64(len(p.Moves))
 	n.Refused += uint64(len(p.Refused) + p.More) //nolint:gosec // Lengths.
@@ -68,8 +68,8 @@ type Figures struct {
 	Running, Queued int
 }
 
-// figures looks at every member and every predicate.
-func (c *Core) figures() Figures {
+// lookAtFigures looks at every member and every predicate.
+func (c *Core) lookAtFigures() Figures {
 	f := Figures{Epoch: c.inForce(), Awaited: c.awaited(), Waiting: c.outbox.Len()}
 	for _, m := range c.sorted {
 		if !m.gone {
@@ -92,7 +92,7 @@ func (c *Core) figures() Figures {
 }
 
 func (c *Core) clockFigures(m *member, f *Figures) {
-	if c.exact(m) {
+	if c.readsReference(m) {
 		f.Exact++
 		f.Bounded = true
 		return

@@ -18,8 +18,8 @@ type KeptFloor struct {
 
 var noFloor = KeptFloor{Mono: clocksync.MinInstant, Time: clocksync.MinInstant}
 
-// of is the floor on the clock that measures a span.
-func (f *KeptFloor) of(span *scgs.Span) clocksync.Instant {
+// floorOn is the floor on the clock that measures a span.
+func (f *KeptFloor) floorOn(span *scgs.Span) clocksync.Instant {
 	if span.SameClock {
 		return f.Mono
 	}

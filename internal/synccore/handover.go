@@ -109,8 +109,8 @@ type Record struct {
 	Step  plan.Record `json:"step"`  // JSON
 }
 
-// recall takes the next record of the program of another machine.
-func (c *Core) recall(r *Record, out *Output) {
+// recallProgram takes the next record of the program of another machine.
+func (c *Core) recallProgram(r *Record, out *Output) {
 	if c.recalled == nil {
 		return
 	}
@@ -120,7 +120,7 @@ func (c *Core) recall(r *Record, out *Output) {
 	}
 	if c.records++; err != nil {
 		c.recalled = nil
-		out.reject(c.plan.Name, "the records of the program cannot be followed: "+err.Error())
+		out.addReject(c.plan.Name, "the records of the program cannot be followed: "+err.Error())
 	}
 }
 
@@ -348,13 +348,13 @@ func (x *multiplexer) retell(tell func(*Input)) {
 	}
 }
 
-// entrust takes what another machine has in mind. A machine that is retold its inputs
+// takeIntent takes what another machine has in mind. A machine that is retold its inputs
 // begins its epoch, and takes over the rest when they are over. Any other one, whose clock
 // may be another, takes over the memory, what the predicates have fired on last, and of
 // cooldowns what was left of them.
-func (c *Core) entrust(k *Kept, out *Output) {
+func (c *Core) takeIntent(k *Kept, out *Output) {
 	if why := c.unfit(k); why != "" {
-		out.reject(c.plan.Name, "what another machine has in mind cannot be taken over: "+why)
+		out.addReject(c.plan.Name, "what another machine has in mind cannot be taken over: "+why)
 		return
 	}
 	for l := range k.letters { // To a group that no signal goes to any more.
@@ -405,7 +405,7 @@ func (c *Core) entrust(k *Kept, out *Output) {
 		kept := &k.Members[i]
 		m := c.members[kept.Name]
 		if m == nil && kept.Gone > 0 {
-			m = c.add(kept.Name)
+			m = c.addMember(kept.Name)
 			c.absent++
 			m.gone, m.incarnation, m.why, m.weight = true, kept.Gone, kept.Why, wire.Weight(m.name, kept.Gone)
 		}
@@ -420,7 +420,7 @@ func (c *Core) entrust(k *Kept, out *Output) {
 	}
 	var entering []*member
 	for i := range k.Members {
-		if m := c.members[k.Members[i].Name]; k.Members[i].In && m != nil && m.ready() {
+		if m := c.members[k.Members[i].Name]; k.Members[i].In && m != nil && m.isReady() {
 			entering = append(entering, m)
 		}
 	}
@@ -430,9 +430,9 @@ func (c *Core) entrust(k *Kept, out *Output) {
 			m.entered, m.joined, m.was = k.Members[i].Entered, k.Members[i].Joined, k.Members[i].Was
 		}
 	}
-	c.rearm(false)
+	c.rearmAll(false)
 	c.resetScope()
-	c.paused = !c.enough(len(c.inEpoch))
+	c.paused = !c.makesEpoch(len(c.inEpoch))
 	out.reset()
 }
 
@@ -498,9 +498,9 @@ func (k *Kept) letters(yield func(*outbox.Letter) bool) {
 	}
 }
 
-// retelling takes an input that is retold. What it would lead to by itself counts for
+// takeRetold takes an input that is retold. What it would lead to by itself counts for
 // nothing.
-func (c *Core) retelling(in *Input, out *Output) {
+func (c *Core) takeRetold(in *Input, out *Output) {
 	if in.Kind == InTick && c.kept != nil {
 		c.takeOver(out)
 		return
@@ -548,7 +548,7 @@ func (j *judgement) stands(i int, k *KeptRule) {
 // there, it makes the same firing: whoever has had that one does not obey it twice.
 func (j *judgement) again(i int, k *KeptRule) {
 	s := &j.states[i]
-	*s = s.begins()
+	*s = s.beginAgain()
 	s.cause.Witness, s.cause.Firing, s.cause.most = 0, 0, max(s.cause.most, k.Most)
 	if made := k.Cause; made.Firing > 0 {
 		j.hasMade(s, &made)
@@ -574,7 +574,7 @@ func (j *judgement) hasMade(s *ruleState, made *control.Cause) {
 func (c *Core) takeOver(out *Output) {
 	k := c.kept
 	c.retold, c.kept = false, nil
-	c.sweep(out)
+	c.sweepDetector(out)
 	in := 0
 	for i := range k.Members {
 		if k.Members[i].In {
@@ -603,7 +603,7 @@ func (c *Core) takeOver(out *Output) {
 	c.lookAtAll()
 	c.changed, c.putOff = !k.InForce, k.PutOff
 	out.reset()
-	out.Wake = c.wake()
+	out.Wake = c.nextWake()
 }
 
 // heardBefore counts silence as the other machine does: what was retold was said before. A
@@ -624,9 +624,9 @@ func (c *Core) heardBefore(k *Kept) {
 	}
 }
 
-// succeed is for a machine that has followed another one, and goes on in its place: the
+// succeedLeader is for a machine that has followed another one, and goes on in its place: the
 // detectors of rules begin with the states in force, and the section balance by itself.
-func (c *Core) succeed() {
+func (c *Core) succeedLeader() {
 	c.opt.Follows, c.led, c.before = false, c.now, c.decisions
 	c.parts = c.det.Witness(c.parts[:0])
 	for i, r := range c.plan.Rules {

@@ -11,14 +11,14 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// batch takes in a batch of a member.
-func (c *Core) batch(from string, b *wire.Batch, out *Output) {
-	m := c.sender(from, b.Member, b.Incarnation, out)
+// takeBatch takes in a batch of a member.
+func (c *Core) takeBatch(from string, b *wire.Batch, out *Output) {
+	m := c.findSender(from, b.Member, b.Incarnation, out)
 	if m == nil {
 		return
 	}
 	if b.Tagged {
-		c.retag(m, b.Quality, out)
+		c.takeQuality(m, b.Quality, out)
 	}
 	for i := c.inOrder(m, b.Reports, out); i < len(b.Reports); i++ {
 		r := &b.Reports[i]
@@ -26,15 +26,15 @@ func (c *Core) batch(from string, b *wire.Batch, out *Output) {
 			continue // a duplicate
 		}
 		at := r.At
-		m.own(&at)
+		m.ownStamp(&at)
 		switch {
-		case c.timed(m, &at, out):
+		case c.timeStamp(m, &at, out):
 			m.within.Earliest, m.within.Latest = at.Within.Earliest, at.Within.Latest
-			c.report(m, r, &at, out)
+			c.takeReport(m, r, &at, out)
 		case !ahead(m, r.Seq):
 			c.lose(m, r.Seq)
 			setAside(m, r)
-			c.unstash(m, out)
+			c.takeStashed(m, out)
 		}
 	}
 	if !b.Again && !slices.Equal(m.regions, b.Regions) {
@@ -45,7 +45,7 @@ func (c *Core) batch(from string, b *wire.Batch, out *Output) {
 		c.evidence(m, b.Evidence, out)
 	}
 	if b.Leaving {
-		c.leave(m, whyLeft)
+		c.removeMember(m, whyLeft)
 	}
 }
 
@@ -57,19 +57,19 @@ func (c *Core) inOrder(m *member, reports []wire.Report, out *Output) int {
 	if c.general || m.index == noIndex || m.behind() || m.late.Seq > m.last {
 		return 0
 	}
-	exact, state := m.shared == nil && c.exact(m), c.plan.State
+	exact, state := m.shared == nil && c.readsReference(m), c.plan.State
 	asIs := m.shared == nil && (m.quality.Timeline != "" || c.opt.Timeline == "")
 	for i := range reports {
 		r := &reports[i]
 		at := r.At
-		m.own(&at)
+		m.ownStamp(&at)
 		if r.Seq != m.last+1 || r.End || at.Domain != m.domain || !at.Within.Valid() || !c.plain(r.Row) && state.Accepts(r.Row) != nil {
 			return i
 		}
 		switch {
 		case exact:
 			at.Within = clocksync.Exactly(at.Mono)
-		case asIs || c.timed(m, &at, out):
+		case asIs || c.timeStamp(m, &at, out):
 		default:
 			c.lose(m, r.Seq)
 			continue
@@ -107,18 +107,18 @@ func kindsOf(state scgs.Schema) []scgs.Type {
 	return kinds
 }
 
-// own gives a stamp without a clock domain that of its member.
-func (m *member) own(at *clocksync.Stamp) {
+// ownStamp gives a stamp without a clock domain that of its member.
+func (m *member) ownStamp(at *clocksync.Stamp) {
 	if at.Domain == "" {
 		at.Domain = m.domain
 	}
 }
 
-// sender finds the member a frame comes from. One that is not known under this
+// findSender finds the member a frame comes from. One that is not known under this
 // incarnation is asked to introduce itself, or told that it was dropped.
-func (c *Core) sender(from, member string, incarnation uint64, out *Output) *member {
+func (c *Core) findSender(from, member string, incarnation uint64, out *Output) *member {
 	if member != from {
-		out.refuse(monitor.RejectSender, from, fmt.Sprintf("a frame of %q on the subject of %q", member, from))
+		out.addRefusal(monitor.RejectSender, from, fmt.Sprintf("a frame of %q on the subject of %q", member, from))
 		return nil
 	}
 	m := c.member(from)
@@ -131,12 +131,12 @@ func (c *Core) sender(from, member string, incarnation uint64, out *Output) *mem
 		default:
 			why = fmt.Sprintf("a frame of %v, in whose place %v has joined", before, m.on())
 		}
-		out.refuse(monitor.RejectReplaced, from, why)
+		out.addRefusal(monitor.RejectReplaced, from, why)
 		c.tellReplaced(m, incarnation, out)
 		return nil
 	}
 	if m == nil || m.gone || incarnation > m.incarnation {
-		c.introduce(from, m, incarnation, out)
+		c.askHello(from, m, incarnation, out)
 		return nil
 	}
 	m.heard = c.now
@@ -148,7 +148,7 @@ func (c *Core) tellReplaced(m *member, incarnation uint64, out *Output) {
 	if c.toldLately(m.name + "#replaced") {
 		return
 	}
-	w := c.greeting(m.name, incarnation, out)
+	w := c.addWelcome(m.name, incarnation, out)
 	other := "another process"
 	if m.process > 0 {
 		other = m.on().String()
@@ -157,21 +157,21 @@ func (c *Core) tellReplaced(m *member, incarnation uint64, out *Output) {
 	w.Replaced = m.replaced.process > 0 && m.replaced.incarnation == incarnation
 }
 
-// introduce asks a sender for its hello, at most every resendWait.
-func (c *Core) introduce(from string, m *member, incarnation uint64, out *Output) {
+// askHello asks a sender for its hello, at most every resendWait.
+func (c *Core) askHello(from string, m *member, incarnation uint64, out *Output) {
 	if c.toldLately(from) {
 		return
 	}
 	if m != nil && m.gone && incarnation == m.incarnation {
-		c.dismiss(from, m, out)
+		c.dismissMember(from, m, out)
 		return
 	}
-	c.greeting(from, incarnation, out)
+	c.addWelcome(from, incarnation, out)
 }
 
-// dismiss tells an incarnation of a member that it is gone.
-func (c *Core) dismiss(from string, m *member, out *Output) {
-	c.greeting(from, m.incarnation, out).Reason = m.why
+// dismissMember tells an incarnation of a member that it is gone.
+func (c *Core) dismissMember(from string, m *member, out *Output) {
+	c.addWelcome(from, m.incarnation, out).Reason = m.why
 }
 
 // toldLately reports whether a sender was told something within the last resendWait,
@@ -189,17 +189,17 @@ func (c *Core) toldLately(from string) bool {
 
 const maxStrangers = 4096
 
-// report takes one report at once, keeps it behind a gap, or refuses it. Its state began
+// takeReport takes one report at once, keeps it behind a gap, or refuses it. Its state began
 // at the stamp at, which is that of r made comparable.
-func (c *Core) report(m *member, r *wire.Report, at *clocksync.Stamp, out *Output) {
+func (c *Core) takeReport(m *member, r *wire.Report, at *clocksync.Stamp, out *Output) {
 	switch {
 	case r.Seq <= m.last:
 		return // a duplicate
 	case ahead(m, r.Seq):
-		c.stash(m, r, at, out)
+		c.stashReport(m, r, at, out)
 	default:
-		c.take(m, r, at, out)
-		c.unstash(m, out)
+		c.takeNext(m, r, at, out)
+		c.takeStashed(m, out)
 	}
 }
 
@@ -214,7 +214,7 @@ func ahead(m *member, seq uint64) bool {
 // next report or evidence.
 func (c *Core) lose(m *member, seq uint64) {
 	c.compare(m, seq)
-	m.reach(seq)
+	m.reachReport(seq)
 	m.stray()
 	c.rows.free(m.newest.ref)
 	m.newest = newest{}
@@ -224,7 +224,7 @@ func (c *Core) lose(m *member, seq uint64) {
 func (r *membership) compare(m *member, seq uint64) {
 	if m.last == 0 && m.before > 0 && seq > m.before+1 {
 		r.between++
-		m.losses.add(seq - m.before - 1)
+		m.losses.addLoss(seq - m.before - 1)
 	}
 }
 
@@ -243,7 +243,7 @@ func (c *Core) beginAside(m *member, at *clocksync.Stamp, out *Output) {
 	if r := m.aside; m.hasAside() {
 		m.aside = wire.Report{}
 		r.At = *at
-		c.take(m, &r, at, out)
+		c.takeNext(m, &r, at, out)
 	}
 }
 
@@ -258,11 +258,11 @@ func (m *member) stray() {
 	}
 }
 
-// take hands the next report to the detector, or keeps it until the member
+// takeNext hands the next report to the detector, or keeps it until the member
 // enters an epoch.
-func (c *Core) take(m *member, r *wire.Report, at *clocksync.Stamp, out *Output) {
+func (c *Core) takeNext(m *member, r *wire.Report, at *clocksync.Stamp, out *Output) {
 	if err := c.valid(m, r, at); err != nil {
-		out.refuse(monitor.RejectReport, m.name, err.Error())
+		out.addRefusal(monitor.RejectReport, m.name, err.Error())
 		c.lose(m, r.Seq)
 		return
 	}
@@ -296,7 +296,7 @@ func (c *Core) hand(m *member, r *wire.Report, at *clocksync.Stamp, out *Output)
 	if reason == scgs.Accepted {
 		c.taken++
 	} else {
-		out.refuse(monitor.RejectOrder, m.name, fmt.Sprintf("report %d at %v: %v", r.Seq, *at, reason))
+		out.addRefusal(monitor.RejectOrder, m.name, fmt.Sprintf("report %d at %v: %v", r.Seq, *at, reason))
 		m.stray()
 	}
 	c.tellRuns(m, r, at, at)
@@ -304,9 +304,9 @@ func (c *Core) hand(m *member, r *wire.Report, at *clocksync.Stamp, out *Output)
 		c.scopeAlone(m, r.Row)
 		c.planner.Reported(m.name, m.incarnation, r.Seq, c.local.scope)
 	}
-	m.reach(r.Seq)
+	m.reachReport(r.Seq)
 	m.began, m.beganBy = at.Mono, at.Within.Latest
-	c.ondemand.touch(m)
+	c.ondemand.touchMember(m)
 }
 
 func (c *Core) valid(m *member, r *wire.Report, at *clocksync.Stamp) error {
@@ -330,7 +330,7 @@ func (c *Core) keep(m *member, r *wire.Report, at *clocksync.Stamp) {
 	c.rows.free(m.newest.ref)
 	m.newest = newest{}
 	c.compare(m, r.Seq)
-	m.reach(r.Seq)
+	m.reachReport(r.Seq)
 	m.began, m.beganBy = at.Mono, at.Within.Latest
 	c.taken++
 	if !r.End {
@@ -339,14 +339,14 @@ func (c *Core) keep(m *member, r *wire.Report, at *clocksync.Stamp) {
 	}
 }
 
-// alive is for agents of releases before: their multiplexers have no roster, and give evidence
+// takeAlive is for agents of releases before: their multiplexers have no roster, and give evidence
 // of each member.
-func (c *Core) alive(from string, alive []wire.Alive, out *Output) {
+func (c *Core) takeAlive(from string, alive []wire.Alive, out *Output) {
 	for i := range alive {
 		a := &alive[i]
 		m := c.members[a.Member]
 		if m == nil || m.gone || m.incarnation != a.Incarnation || m.multiplexer == nil || m.multiplexer.name != from {
-			out.refuse(monitor.RejectSender, from, fmt.Sprintf("evidence of incarnation %d of %q, for which it does not speak", a.Incarnation, a.Member))
+			out.addRefusal(monitor.RejectSender, from, fmt.Sprintf("evidence of incarnation %d of %q, for which it does not speak", a.Incarnation, a.Member))
 			continue
 		}
 		m.heard = c.now
@@ -356,36 +356,36 @@ func (c *Core) alive(from string, alive []wire.Alive, out *Output) {
 
 // evidence takes a stamp at which a member's newest state still held.
 func (c *Core) evidence(m *member, e wire.Evidence, out *Output) {
-	m.own(&e.At)
-	if !c.timed(m, &e.At, out) {
+	m.ownStamp(&e.At)
+	if !c.timeStamp(m, &e.At, out) {
 		return
 	}
 	m.within = e.At.Within
 	if e.Seq < m.last && e.At.Mono > m.began || e.Seq < m.late.Seq && e.At.Mono > m.late.At.Mono {
 		told := len(out.Welcomes)
-		if c.introduce(m.name, m, m.incarnation, out); len(out.Welcomes) > told {
-			out.refuse(monitor.RejectSender, m.name, fmt.Sprintf("evidence that its state %d held when it had state %d already: another process may use its name", e.Seq, max(m.last, m.late.Seq)))
+		if c.askHello(m.name, m, m.incarnation, out); len(out.Welcomes) > told {
+			out.addRefusal(monitor.RejectSender, m.name, fmt.Sprintf("evidence that its state %d held when it had state %d already: another process may use its name", e.Seq, max(m.last, m.late.Seq)))
 		}
 		return
 	}
 	switch {
 	case e.At.Mono > m.shown && (e.Seq == m.last || e.Seq > max(m.last, m.late.Seq)):
 		m.shown = e.At.Mono
-		m.answeredBy(&e.At, c.ondemand.few())
+		m.answeredBy(&e.At, c.ondemand.hasFew())
 	case !c.asksFor(m):
 		m.idle = true
 	}
 	switch {
 	case e.Seq > m.last:
 		m.late = e
-		c.ask(m, e.Seq)
+		c.askReports(m, e.Seq)
 	case e.Seq != m.last:
 	case m.index == noIndex:
 		if c.beginAside(m, &e.At, out); m.newest.known {
 			m.newest.alive = e.At
 		}
 	default:
-		c.show(m, e.Seq, e.At)
+		c.showEvidence(m, e.Seq, e.At)
 	}
 }
 
@@ -395,7 +395,7 @@ func (c *Core) evidence(m *member, e wire.Evidence, out *Output) {
 func (c *Core) evidenceOfAll(at clocksync.Stamp) {
 	for _, m := range c.byIndex {
 		if m != nil && m.index != noIndex && !m.behind() {
-			c.show(m, m.last, at)
+			c.showEvidence(m, m.last, at)
 		}
 	}
 }
@@ -406,9 +406,9 @@ func (c *Core) processState(at clocksync.Stamp, row []scgs.Value, out *Output) {
 		c.process = &member{name: "process", domain: at.Domain, index: noIndex}
 	}
 	if err := c.plan.Process.Accepts(row); err != nil {
-		out.refuse(monitor.RejectReport, "process", err.Error())
+		out.addRefusal(monitor.RejectReport, "process", err.Error())
 		c.lose(c.process, c.process.last+1)
 		return
 	}
-	c.take(c.process, &wire.Report{Seq: c.process.last + 1, Row: row}, &at, out)
+	c.takeNext(c.process, &wire.Report{Seq: c.process.last + 1, Row: row}, &at, out)
 }

@@ -53,7 +53,7 @@ func (c *Core) newScopes() {
 	if c.plan.Prev {
 		c.scope.KeepPrev()
 	}
-	c.ondemand.begin(&c.opt, c.plan)
+	c.ondemand.beginLevel(&c.opt, c.plan)
 }
 
 // newStates lets every predicate of the plan begin.
@@ -65,8 +65,8 @@ func (c *Core) newStates() {
 			c.states[i].cause.Source = sourceOf(r.Name, r.Text)
 		}
 	}
-	c.watch(c.plan)
-	c.rearm(false)
+	c.watchAll(c.plan)
+	c.rearmAll(false)
 }
 
 // set is a new value of a variable, for later global states.
@@ -75,12 +75,12 @@ type set struct {
 	value    scgs.Value
 }
 
-// rearm makes every predicate fire at its first true, as a new epoch does. Hold times that run
+// rearmAll makes every predicate fire at its first true, as a new epoch does. Hold times that run
 // go on until the first verdict of the epoch if they last.
-func (j *judgement) rearm(lasts bool) {
+func (j *judgement) rearmAll(lasts bool) {
 	for i := range j.states {
 		s := &j.states[i]
-		next := s.begins()
+		next := s.beginAgain()
 		if lasts && s.holding {
 			next.holding, next.since, next.due, next.kept = true, s.since, s.due, s.kept
 		}
@@ -89,8 +89,8 @@ func (j *judgement) rearm(lasts bool) {
 	j.lookAtAll()
 }
 
-// begins is where a predicate begins again that was judged before.
-func (s *ruleState) begins() ruleState {
+// beginAgain is where a predicate begins again that was judged before.
+func (s *ruleState) beginAgain() ruleState {
 	return ruleState{
 		armed: true, due: clocksync.MaxInstant, quiet: s.quiet, suppressed: s.suppressed, past: s.past, cause: s.cause, made: s.made,
 		shots: s.shots, first: s.first, epoch: s.epoch, owed: s.owed, ones: s.ones,
@@ -102,8 +102,8 @@ func (s *ruleState) spent(r *plan.Rule) bool {
 	return r.Once == config.OnceRun && s.shots || r.Once == config.OnceEpoch && s.shot
 }
 
-// sweep judges every global state that can be decided now.
-func (c *Core) sweep(out *Output) {
+// sweepDetector judges every global state that can be decided now.
+func (c *Core) sweepDetector(out *Output) {
 	for c.next() {
 		switch c.ev.Kind {
 		case scgs.Opened:
@@ -141,17 +141,17 @@ func (c *Core) opened(out *Output) {
 	for i := range c.ev.Changed {
 		ch := &c.ev.Changed[i]
 		m := c.byIndex[ch.Member]
-		c.ondemand.touch(m)
+		c.ondemand.touchMember(m)
 		switch {
 		case m == c.process && ch.Unknown:
 			c.scope.SetProcessUnknown()
 		case m == c.process:
 			c.scope.SetProcess(c.row(m, ch.Ref))
 		case ch.Unknown:
-			c.moved(m, ch)
+			c.takeMoved(m, ch)
 			c.scope.SetUnknown(m.pos)
 		default:
-			c.moved(m, ch)
+			c.takeMoved(m, ch)
 			c.scope.Set(m.pos, c.row(m, ch.Ref))
 		}
 	}
@@ -163,7 +163,7 @@ func (c *Core) opened(out *Output) {
 	if c.plan.Summary() {
 		c.summaryOpened()
 	}
-	c.judge(&c.ev.Span, c.ev.Step, out)
+	c.judgeTuple(&c.ev.Span, c.ev.Step, out)
 	if c.exec != nil {
 		c.programMoved()
 		c.programAdvance(out)
@@ -183,11 +183,11 @@ func (c *Core) closed(out *Output) {
 	c.tuple = false
 }
 
-// judge evaluates the predicates on the tuple in the scope, and again as long as firings
+// judgeTuple evaluates the predicates on the tuple in the scope, and again as long as firings
 // change the memory. Those rounds end: a predicate fires in one of them only.
-func (c *Core) judge(span *scgs.Span, step bool, out *Output) {
+func (c *Core) judgeTuple(span *scgs.Span, step bool, out *Output) {
 	c.rejudge = false
-	if c.judged = c.deciding(); !c.judged {
+	if c.judged = c.mayDecide(); !c.judged {
 		return // too few members, or the epoch is over
 	}
 	recallPhase(c)
@@ -202,7 +202,7 @@ func (c *Core) judgeRound(span *scgs.Span, step bool, out *Output) {
 	fields, more := c.scope.Changed()
 	more = more || c.general
 	for word, restless := range c.restless {
-		affected := c.affected(word, fields, more)
+		affected := c.affectedRules(word, fields, more)
 		for rest := restless | affected; rest != 0; rest &= rest - 1 {
 			bit := bits.TrailingZeros64(rest)
 			i := 64*word + bit
@@ -212,13 +212,13 @@ func (c *Core) judgeRound(span *scgs.Span, step bool, out *Output) {
 		}
 	}
 	c.scope.Settle()
-	c.remember()
+	c.rememberSet()
 }
 
-// remember puts what predicates have set into the memory. If several have set one
+// rememberSet puts what predicates have set into the memory. If several have set one
 // variable, that of the first in order of priority stays. If that changes a variable, the
 // predicates are judged again.
-func (c *Core) remember() {
+func (c *Core) rememberSet() {
 	changed := false
 	for i, s := range c.sets {
 		if !slices.ContainsFunc(c.sets[:i], func(t set) bool { return t.variable == s.variable }) {
@@ -266,9 +266,9 @@ func (c *Core) judgeRule(i int, r *plan.Rule, affected bool, span *scgs.Span, st
 	}
 	c.apply(r, s, verdict, changed, span, step, out)
 	if r.Detector.Exists() && s.truth == predicates.False {
-		deny(c.runsOf(i), s, c.ev.Epoch)
+		denyModality(c.runsOf(i), s, c.ev.Epoch)
 	}
-	c.rest(i, r, s)
+	c.noteStanding(i, r, s)
 }
 
 // apply does what follows from a verdict.
@@ -288,7 +288,7 @@ func (c *Core) apply(r *plan.Rule, s *ruleState, verdict predicates.Verdict, cha
 	case s.armed && !c.follows(r, s):
 	case r.Every && s.on == c.ev.Index:
 	case !r.Every && s.armed && s.turn == c.turn && c.now >= s.quiet:
-		out.reject(c.plan.Name, "predicate "+r.Name+": a new value of memory would make it fire twice on one global state: it waits for the next one; give it a cooldown, or a condition that its own firing ends")
+		out.addReject(c.plan.Name, "predicate "+r.Name+": a new value of memory would make it fire twice on one global state: it waits for the next one; give it a cooldown, or a condition that its own firing ends")
 	case r.Every || s.armed:
 		if c.fireOn(r, s, span, out) {
 			return
@@ -362,7 +362,7 @@ func (c *Core) hold(r *plan.Rule, s *ruleState, span *scgs.Span, follows bool) {
 // the clock that measures it. Across hosts it can be known while the core is still empty: the
 // evidence that makes a tuple certain need not be later.
 func (c *Core) began(span *scgs.Span) (clocksync.Instant, bool) {
-	start := c.floor.of(span)
+	start := c.floor.floorOn(span)
 	if from, _, ok := stretch(span); ok {
 		return max(start, from), true
 	}
@@ -385,9 +385,9 @@ func stretch(span *scgs.Span) (from, to clocksync.Instant, ok bool) {
 	return span.CoreFrom, span.CoreTo, span.HasCore
 }
 
-// holds completes a hold time if the newest evidence allows it; when the time is over,
+// completeHolds completes a hold time if the newest evidence allows it; when the time is over,
 // it asks for newer evidence.
-func (c *Core) holds(out *Output) {
+func (c *Core) completeHolds(out *Output) {
 	if !c.tuple || !c.waits() {
 		return
 	}
@@ -415,12 +415,12 @@ func (c *Core) holds(out *Output) {
 		}
 		need := needOf(s.since.Add(c.plan.Rules[i].Hold), span.SameClock)
 		if o := &c.ondemand; o.ahead != nil && !span.SameClock {
-			o.rank(c.inEpoch)
+			o.rankBegins(c.inEpoch)
 			need.AfterTime = max(need.AfterTime, o.begins.Newest()) // Or the answers say nothing of a state that began meanwhile.
 		}
 		c.probeAll(need, out)
 	}
-	c.remember()
+	c.rememberSet()
 }
 
 // waits reports whether the predicate waits for its hold time or its cooldown.
@@ -452,7 +452,7 @@ func (c *Core) checkHolds(span *scgs.Span, out *Output) {
 			c.fireOn(r, s, span, out)
 		}
 	}
-	c.remember()
+	c.rememberSet()
 }
 
 // needOf is the need of evidence past an instant on the clock of a span.
@@ -467,7 +467,7 @@ func needOf(past clocksync.Instant, sameClock bool) scgs.Need {
 func (c *Core) probeAll(need scgs.Need, out *Output) {
 	for _, m := range c.inEpoch {
 		if m.state.Seq == m.last && (need.AfterMono == clocksync.MinInstant || m.shown < need.AfterMono) {
-			c.send(m, m.last, need, out)
+			c.sendProbe(m, m.last, need, out)
 		}
 	}
 }
@@ -500,7 +500,7 @@ const newestState = math.MaxUint64
 // whether that settles what there is to tell of the predicate.
 func (c *Core) fireOn(r *plan.Rule, s *ruleState, span *scgs.Span, out *Output) bool {
 	o := occasion{scope: c.scope, since: s.settledTill(r), owed: s.owed}
-	if o.since > 0 && !c.reaches(r, &o) {
+	if o.since > 0 && !c.reachesNewcomer(r, &o) {
 		c.passOver(r, s)
 		return false
 	}
@@ -508,24 +508,24 @@ func (c *Core) fireOn(r *plan.Rule, s *ruleState, span *scgs.Span, out *Output) 
 		s.turn = c.turn
 	}
 	if c.opt.Unread && c.now >= s.quiet {
-		c.fire(r, s, &o, out)
+		c.fireRule(r, s, &o, out)
 		return true
 	}
 	span = c.dated(span)
 	v := c.verdict(r, predicates.Verdict{Truth: predicates.True}, span)
-	if cools, told := c.cools(r, s, &s.kept, v, out); cools {
+	if cools, told := c.keepsBack(r, s, &s.kept, v, out); cools {
 		s.due = s.quiet
 		return told
 	}
 	c.parts = c.det.Witness(c.parts[:0])
 	o.span, o.heard, o.index, o.partial = *span, v.Heard, v.Index, v.Partial
-	c.fire(r, s, &o, out)
+	c.fireRule(r, s, &o, out)
 	return true
 }
 
-// cools reports whether the cooldown keeps a firing back, and whether it told so: it
+// keepsBack reports whether the cooldown keeps a firing back, and whether it told so: it
 // tells of the first after a firing. A firing that waits is counted once.
-func (c *Core) cools(r *plan.Rule, s *ruleState, kept *bool, v monitor.Verdict, out *Output) (cools, told bool) {
+func (c *Core) keepsBack(r *plan.Rule, s *ruleState, kept *bool, v monitor.Verdict, out *Output) (cools, told bool) {
 	if c.now >= s.quiet {
 		return false, false
 	}
@@ -542,23 +542,23 @@ func (c *Core) cools(r *plan.Rule, s *ruleState, kept *bool, v monitor.Verdict, 
 	return true, true
 }
 
-// fire makes a decision: it evaluates what the predicate sets and sends. The parts
+// fireRule makes a decision: it evaluates what the predicate sets and sends. The parts
 // of what it fires on are in c.parts.
-func (c *Core) fire(r *plan.Rule, s *ruleState, o *occasion, out *Output) {
+func (c *Core) fireRule(r *plan.Rule, s *ruleState, o *occasion, out *Output) {
 	s.armed, s.shot, s.shots, s.epoch, s.owed = false, true, true, c.epoch, nil
 	if s.first == 0 {
 		s.first = c.now
-		c.lead(r)
+		c.lookAtFollowers(r)
 	}
 	s.release()
 	decision := c.decision()
-	o.cause = c.cause(&s.cause, o)
+	o.cause = c.causeOf(&s.cause, o)
 	if !c.opt.Unread {
 		o.over = slices.ContainsFunc(c.parts, func(p scgs.Part) bool { return c.byIndex[p.Member].showsEnd(&p) })
 		v := monitor.Verdict{
 			Predicate: r.Name, Truth: predicates.True, Fired: true, Decision: decision, Suppressed: s.suppressed, Silent: len(r.Signals) == 0 && len(r.Set) > 0,
 			Epoch: c.epoch, Index: o.index, Partial: o.partial, Modality: o.modality, Span: o.span, Heard: o.heard,
-			Witness: c.witness(r, o.rows), Bound: c.bound(o.span), Sources: c.sources(o.span), EndedAgo: c.overFor(),
+			Witness: c.witness(r, o.rows), Bound: c.bound(o.span), Sources: c.clockSources(o.span), EndedAgo: c.overFor(),
 		}
 		out.Verdicts = append(out.Verdicts, v)
 		c.programVerdict(r, s, &v)
@@ -573,13 +573,13 @@ func (c *Core) fire(r *plan.Rule, s *ruleState, o *occasion, out *Output) {
 		}
 		value, reason := a.Value.EvalValue(o.scope)
 		if reason != "" {
-			out.reject(c.plan.Name, "predicate "+r.Name+": the new value of memory is unknown: "+reason)
+			out.addReject(c.plan.Name, "predicate "+r.Name+": the new value of memory is unknown: "+reason)
 			continue
 		}
 		c.sets = append(c.sets, set{a.Variable, value})
 	}
 	for i := range r.Signals {
-		c.emit(r, &r.Signals[i], decision, o, out)
+		c.emitSignal(r, &r.Signals[i], decision, o, out)
 	}
 }
 
@@ -658,14 +658,14 @@ func (c *Core) parentSignal(sig *control.Signal) {
 	}
 }
 
-// probe asks for the evidence without which nothing more can be decided. A member
+// sendProbes asks for the evidence without which nothing more can be decided. A member
 // that several detectors need evidence from is asked once.
-func (c *Core) probe(out *Output) {
+func (c *Core) sendProbes(out *Output) {
 	if c.opt.Local || len(c.plan.Rules) == 0 && c.exec == nil && c.planner == nil {
 		return
 	}
 	c.needs = c.det.Needs(c.needs[:0])
-	switch asks, pastAll := c.ondemand.asks(c); {
+	switch asks, pastAll := c.ondemand.shouldAsk(c); {
 	case !asks:
 		return
 	case pastAll:
@@ -688,15 +688,15 @@ func (c *Core) probe(out *Output) {
 			c.needs[next].AfterTime = max(c.needs[next].AfterTime, n.AfterTime)
 			continue
 		}
-		c.send(m, n.Seq, n, out)
+		c.sendProbe(m, n.Seq, n, out)
 	}
 }
 
-// send sends a probe, unless one that asks for as much, or the most that may be, wait
+// sendProbe sends a probe, unless one that asks for as much, or the most that may be, wait
 // for an answer: the answers show what is still needed.
-func (c *Core) send(m *member, seq uint64, n scgs.Need, out *Output) {
+func (c *Core) sendProbe(m *member, seq uint64, n scgs.Need, out *Output) {
 	n.Seq = seq
-	if c.exact(m) && n.AfterTime != clocksync.MinInstant {
+	if c.readsReference(m) && n.AfterTime != clocksync.MinInstant {
 		n.AfterMono, n.AfterTime = max(n.AfterMono, n.AfterTime), clocksync.MinInstant
 	}
 	a, at := m.probingOf(), -1

@@ -108,19 +108,19 @@ type newest struct {
 	alive clocksync.Stamp // evidence, if it is later
 }
 
-// ready reports whether the member can enter an epoch: it is there and has a
+// isReady reports whether the member can enter an epoch: it is there and has a
 // state.
-func (m *member) ready() bool { return !m.gone && m.index == noIndex && m.newest.known }
+func (m *member) isReady() bool { return !m.gone && m.index == noIndex && m.newest.known }
 
-// hello takes a member in, or says why not.
-func (c *Core) hello(from string, h *wire.Hello, out *Output) {
+// takeHello takes a member in, or says why not.
+func (c *Core) takeHello(from string, h *wire.Hello, out *Output) {
 	if h.Member != from {
-		out.refuse(monitor.RejectSender, from, fmt.Sprintf("hello of %q on the subject of %q", h.Member, from))
+		out.addRefusal(monitor.RejectSender, from, fmt.Sprintf("hello of %q on the subject of %q", h.Member, from))
 		return
 	}
 	m := c.members[from]
 	if m != nil && m.gone && h.Incarnation == m.incarnation {
-		c.dismiss(from, m, out) // Whoever says hello gets an answer, or its next one comes late.
+		c.dismissMember(from, m, out) // Whoever says hello gets an answer, or its next one comes late.
 		return
 	}
 	reference, timeline := c.opt.Reference, c.opt.Timeline
@@ -128,12 +128,12 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 		reference, timeline = "", "" // No member could measure itself against it.
 	}
 	if class, reason := c.unwelcome(m, h); reason != "" {
-		out.refuse(class, from, reason)
+		out.addRefusal(class, from, reason)
 		if class == monitor.RejectState && m != nil && (m.gone || m.incarnation == h.Incarnation) {
-			c.leave(m, reason) // It was taken in before it said which type its state has.
+			c.removeMember(m, reason) // It was taken in before it said which type its state has.
 			m.heard = c.now
 		}
-		w := c.greeting(from, h.Incarnation, out)
+		w := c.addWelcome(from, h.Incarnation, out)
 		w.Refused, w.Reason, w.Timeline = true, reason, timeline
 		switch {
 		case class != monitor.RejectReplaced:
@@ -149,11 +149,11 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 		return
 	}
 	if h.Quality.Status == clocksync.Untrusted && !c.retold && (m == nil || h.Incarnation > m.incarnation) {
-		c.distrust(from, h.Domain)
+		c.distrustDomain(from, h.Domain)
 	}
 	switch {
 	case m == nil:
-		m = c.add(from)
+		m = c.addMember(from)
 		c.enter(m, h)
 	case h.Incarnation > m.incarnation:
 		before, why := m.replaced, "came back as a new incarnation"
@@ -166,26 +166,26 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 				why = fmt.Sprintf("%v has joined under its name; it was %v", lifeOn{h.Host, h.Process, 0}, before)
 			}
 		}
-		c.leave(m, why)
+		c.removeMember(m, why)
 		c.enter(m, h)
 		m.replaced = before
 	}
 	m.late, m.told = wire.Evidence{}, 0 // It tells its newest state again,
 	m.read = m.began                    // and those before it, of which readings of since then are no sign that they are here.
 	c.speaksFor(m, h.Multiplexer)
-	c.retime(m, h.Quality, out)
-	c.recollect(h)
+	c.takeHelloQuality(m, h.Quality, out)
+	c.recollectFates(h)
 	if h.Same.Seq > 0 {
 		m.same = h.Same
 	}
 	m.heard, m.greeted = c.now, c.opt.Term
-	c.peers.recalls(c, h)
-	c.obeys(m, h)
+	c.peers.noteRecalled(c, h)
+	c.noteObeyed(m, h)
 	next := uint64(0)
 	if m.last > 0 {
 		next = m.last + 1
 	}
-	w := c.greeting(from, h.Incarnation, out)
+	w := c.addWelcome(from, h.Incarnation, out)
 	w.Accepted, w.Schema, w.NextSeq, w.Heartbeat = true, c.plan.State, next, int64(c.plan.Heartbeat())
 	w.Section, w.SectionHash = c.plan.Below, plan.SectionHash(c.plan.Below)
 	w.Domain, w.Timeline = reference, m.quality.Timeline
@@ -193,7 +193,7 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 		w.Aims = c.plan.Aims()
 	}
 	w.Untold = uint64(c.outbox.Untold(h.Had, from)) //nolint:gosec // A count.
-	if w.Work = c.plan.WorkHash; c.peers.renew(c) {
+	if w.Work = c.plan.WorkHash; c.peers.renewRoster(c) {
 		c.peers.tellTo(m.name, true, c, out)
 	}
 	c.callAgain(m, out)
@@ -210,7 +210,7 @@ func (c *Core) unwelcome(m *member, h *wire.Hello) (monitor.RejectReason, string
 		}
 		return monitor.RejectReplaced, fmt.Sprintf("member %q is here under a newer incarnation: give this process another name", h.Member)
 	}
-	if reason := c.mixed(m, h); reason != "" {
+	if reason := c.mixedClocks(m, h); reason != "" {
 		return monitor.RejectTimeline, reason
 	}
 	if m == nil || m.gone {
@@ -229,9 +229,9 @@ func (c *Core) unwelcome(m *member, h *wire.Hello) (monitor.RejectReason, string
 	return 0, ""
 }
 
-// add makes a member of that name. Of those that are gone at most so many are remembered as may
+// addMember makes a member of that name. Of those that are gone at most so many are remembered as may
 // be here, and maxGone more, since names can be invented.
-func (c *Core) add(name string) *member {
+func (c *Core) addMember(name string) *member {
 	if c.absent >= c.plan.Members.Max+maxGone {
 		c.forgetSome()
 	}
@@ -248,7 +248,7 @@ func byName(a, b *member) int { return cmp.Compare(a.name, b.name) }
 // enter starts an incarnation of a member.
 func (c *Core) enter(m *member, h *wire.Hello) {
 	c.rows.free(m.newest.ref)
-	c.detach(m)
+	c.detachMember(m)
 	if m.gone {
 		c.absent--
 	}
@@ -277,13 +277,13 @@ func replace(list []*member, m, with *member) {
 	}
 }
 
-// leave takes a member out of the next epoch.
-func (c *Core) leave(m *member, why string) {
+// removeMember takes a member out of the next epoch.
+func (c *Core) removeMember(m *member, why string) {
 	if m.gone {
 		return
 	}
 	c.leaveDomain(m)
-	c.unlist(m)
+	c.unlistMember(m)
 	m.gone, m.why = true, why
 	c.absent++
 	c.changed = true
@@ -291,17 +291,17 @@ func (c *Core) leave(m *member, why string) {
 	c.dropped = append(c.dropped, monitor.Dropped{Name: m.name, Reason: why})
 	if m.index != noIndex {
 		c.removing = append(c.removing, m)
-		c.stayed(m)
+		c.countStay(m)
 	}
 	m.newest.known = false
 }
 
-// silence looks for members that have said nothing for too long.
-func (c *Core) silence(out *Output) {
+// dropSilent looks for members that have said nothing for too long.
+func (c *Core) dropSilent(out *Output) {
 	limit := c.plan.Silence
 	c.forget()
 	for _, m := range c.sorted {
-		if m.gone || c.hears().Sub(m.lastHeard()) <= limit.After {
+		if m.gone || c.heardUpTo().Sub(m.lastHeard()) <= limit.After {
 			continue
 		}
 		why := fmt.Sprintf("silent for %v", limit.After)
@@ -309,9 +309,9 @@ func (c *Core) silence(out *Output) {
 		case config.Drop:
 			if m.index != noIndex {
 				c.det.Lost(m.index)
-				c.ondemand.touch(m)
+				c.ondemand.touchMember(m)
 			}
-			c.leave(m, why)
+			c.removeMember(m, why)
 			c.callWaiting(m, why, out)
 		case config.Fail:
 			out.Failed = fmt.Sprintf("member %q was %s, and the policy is to fail", m.name, why)
@@ -331,7 +331,7 @@ func (c *Core) callWaiting(m *member, why string, out *Output) {
 		return
 	}
 	m.waits = waiting{}
-	to := c.greeting(m.name, w.incarnation, out)
+	to := c.addWelcome(m.name, w.incarnation, out)
 	to.Refused, to.Reason, to.NextSeq = true, "the process that had its name is "+why, m.incarnation
 	out.Welcomes[len(out.Welcomes)-1].Via = w.via
 }
@@ -367,7 +367,7 @@ func (c *Core) forgetThose(old func(*member) bool) {
 			return false
 		}
 		c.rows.free(m.newest.ref)
-		c.detach(m)
+		c.detachMember(m)
 		delete(c.members, m.name)
 		c.recent[nameSlot(m.name)] = nil
 		c.absent--
@@ -383,18 +383,18 @@ func (c *Core) nextEpoch(out *Output) bool {
 	}
 	c.changed = false
 	staying := len(c.inEpoch) - len(c.removing)
-	ready := c.entering(staying)
-	resized := c.begun && c.paused == c.enough(staying) // a reload has another minimum
-	if len(c.removing) == 0 && !resized && (len(ready) == 0 || !c.enough(staying+len(ready))) {
+	ready := c.findEntering(staying)
+	resized := c.begun && c.paused == c.makesEpoch(staying) // a reload has another minimum
+	if len(c.removing) == 0 && !resized && (len(ready) == 0 || !c.makesEpoch(staying+len(ready))) {
 		if len(c.dropped) > 0 { // before they entered an epoch
 			c.tellEpoch(nil, out)
 		}
 		return false
 	}
-	if !c.enough(staying + len(ready)) {
+	if !c.makesEpoch(staying + len(ready)) {
 		ready = nil
 	}
-	c.sweep(out)
+	c.sweepDetector(out)
 	if c.tuple {
 		c.summaryClosed()
 	}
@@ -405,16 +405,16 @@ func (c *Core) nextEpoch(out *Output) bool {
 	if c.exec != nil {
 		c.exec.Epoch(c.now, c.epochBegun(), &c.done)
 	}
-	c.paused = !c.enough(len(c.inEpoch))
+	c.paused = !c.makesEpoch(len(c.inEpoch))
 	c.begun = c.begun || !c.paused
-	c.owe()
-	c.rearm(lasts)
+	c.noteOwed()
+	c.rearmAll(lasts)
 	c.resetScope()
 	if c.planner != nil {
 		c.planner.Regroup(c.planMembers())
 	}
 	c.tellEpoch(ready, out)
-	c.sweep(out)
+	c.sweepDetector(out)
 	return true
 }
 
@@ -425,7 +425,7 @@ func (c *Core) resetScope() {
 		names[i] = predicates.Member{Name: m.name, Host: m.host}
 	}
 	c.scope.Reset(names)
-	c.ondemand.reset(c.inEpoch, names)
+	c.ondemand.resetMembers(c.inEpoch, names)
 }
 
 // tellEpoch tells of the epoch by now: who takes part, who has joined, and who is gone.
@@ -444,18 +444,18 @@ func (c *Core) tellEpoch(joined []*member, out *Output) {
 	}
 }
 
-func (r *membership) ready() []*member {
+func (r *membership) readyMembers() []*member {
 	var ready []*member
 	for _, m := range r.sorted {
-		if m.ready() {
+		if m.isReady() {
 			ready = append(ready, m)
 		}
 	}
 	return ready
 }
 
-// enough reports whether n members make an epoch.
-func (c *Core) enough(n int) bool {
+// makesEpoch reports whether n members make an epoch.
+func (c *Core) makesEpoch(n int) bool {
 	return n >= c.awaited()
 }
 
@@ -469,7 +469,7 @@ func (c *Core) switchDetector(ready []*member) {
 	c.inEpoch = slices.DeleteFunc(c.inEpoch, func(m *member) bool { return m.index == noIndex })
 	c.removing = c.removing[:0]
 	entering := ready
-	if c.process != nil && c.process.ready() {
+	if c.process != nil && c.process.isReady() {
 		entering = append(slices.Clone(ready), c.process)
 	}
 	for _, m := range entering {
@@ -486,7 +486,7 @@ func (c *Core) switchDetector(ready []*member) {
 		c.byIndex[m.index] = m
 	}
 	for _, w := range c.runs {
-		c.regroup(w, remove, ready)
+		c.beginEpoch(w, remove, ready)
 	}
 	for _, m := range entering {
 		c.letIn(m)
@@ -501,7 +501,7 @@ func (c *Core) switchDetector(ready []*member) {
 		m.state, m.share = scgs.Change{}, 0
 	}
 	for _, x := range c.multiplexers.byName {
-		c.cover(x)
+		c.coverRoster(x)
 	}
 }
 
@@ -529,20 +529,20 @@ func (c *Core) letIn(m *member) {
 	}
 	c.tellRuns(m, &wire.Report{Seq: m.last, Row: c.row(m, n.ref)}, &n.at, &held)
 	if held != n.at {
-		c.show(m, m.last, held)
+		c.showEvidence(m, m.last, held)
 	}
 }
 
-// reject tells why an expression of the configuration has no value.
-func (o *Output) reject(from, detail string) { o.refuse(monitor.RejectValue, from, detail) }
+// addReject tells why an expression of the configuration has no value.
+func (o *Output) addReject(from, detail string) { o.addRefusal(monitor.RejectValue, from, detail) }
 
-func (o *Output) refuse(reason monitor.RejectReason, from, detail string) {
+func (o *Output) addRefusal(reason monitor.RejectReason, from, detail string) {
 	o.Rejected = append(o.Rejected, monitor.Rejection{From: from, Reason: reason, Detail: detail})
 }
 
-// greeting adds a welcome that says no more than who speaks to whom; the rest is filled
+// addWelcome adds a welcome that says no more than who speaks to whom; the rest is filled
 // in by the caller.
-func (c *Core) greeting(to string, incarnation uint64, out *Output) *wire.Welcome {
+func (c *Core) addWelcome(to string, incarnation uint64, out *Output) *wire.Welcome {
 	out.Welcomes = append(out.Welcomes, wire.Addressed[wire.Welcome]{To: to, Msg: wire.Welcome{
 		Synchronizer: c.plan.Name, Term: c.opt.Term, Epoch: c.epoch, Member: to, Incarnation: incarnation,
 	}})

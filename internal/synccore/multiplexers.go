@@ -74,7 +74,7 @@ func (r *membership) speaksFor(m *member, name string) {
 	if m.multiplexer != nil && m.multiplexer.name == name || m.multiplexer == nil && name == "" {
 		return
 	}
-	r.detach(m)
+	r.detachMember(m)
 	if name == "" {
 		return
 	}
@@ -99,13 +99,13 @@ func (r *membership) number(x *multiplexer) {
 	r.multiplexers.numbered[n], x.number = x, int32(n+1) //nolint:gosec // At most as many as members are known.
 }
 
-// detach takes a member away from the multiplexer that has spoken for it.
-func (r *membership) detach(m *member) {
+// detachMember takes a member away from the multiplexer that has spoken for it.
+func (r *membership) detachMember(m *member) {
 	x := m.multiplexer
 	if x == nil {
 		return
 	}
-	r.unlist(m)
+	r.unlistMember(m)
 	m.multiplexer = nil
 	if x.members--; x.members == 0 {
 		delete(r.multiplexers.byName, x.name)
@@ -113,8 +113,8 @@ func (r *membership) detach(m *member) {
 	}
 }
 
-// unlist takes a member off a roster, which is of no use then: its sum has the member.
-func (r *membership) unlist(m *member) {
+// unlistMember takes a member off a roster, which is of no use then: its sum has the member.
+func (r *membership) unlistMember(m *member) {
 	if !m.listed {
 		return
 	}
@@ -125,15 +125,15 @@ func (r *membership) unlist(m *member) {
 	x.listed, x.version, x.whole, x.at = x.listed[:0], 0, false, clocksync.Stamp{}
 }
 
-// by checks that a multiplexer which brings a frame speaks for its member.
-func (c *Core) by(in *Input, out *Output) bool {
+// checkSpeaker checks that a multiplexer which brings a frame speaks for its member.
+func (c *Core) checkSpeaker(in *Input, out *Output) bool {
 	m := c.members[in.From]
 	switch {
 	case in.Kind == InHello:
 		if wire.Multiplexes(in.By, in.From) {
 			return true
 		}
-		out.refuse(monitor.RejectSender, in.By, fmt.Sprintf("it brings the hello of %q, which has to come from that itself", in.From))
+		out.addRefusal(monitor.RejectSender, in.By, fmt.Sprintf("it brings the hello of %q, which has to come from that itself", in.From))
 		return false
 	case m != nil && m.multiplexer != nil && m.multiplexer.name == in.By:
 		m.multiplexer.heard = c.now
@@ -150,7 +150,7 @@ func (c *Core) by(in *Input, out *Output) bool {
 	}
 	// If it is here, its hello with the name of the multiplexer may have been lost.
 	if c.introduceBy(in.By, in.From, m, m.incarnation, out) && !m.gone {
-		out.refuse(monitor.RejectSender, in.By, fmt.Sprintf("it does not speak for %q, which has not said so yet", in.From))
+		out.addRefusal(monitor.RejectSender, in.By, fmt.Sprintf("it does not speak for %q, which has not said so yet", in.From))
 	}
 	return false
 }
@@ -159,7 +159,7 @@ func (c *Core) by(in *Input, out *Output) bool {
 // whether the member is told something now.
 func (c *Core) introduceBy(multiplexer, name string, m *member, incarnation uint64, out *Output) bool {
 	told := len(out.Welcomes)
-	c.introduce(name, m, incarnation, out)
+	c.askHello(name, m, incarnation, out)
 	if len(out.Welcomes) == told {
 		return false
 	}
@@ -167,12 +167,12 @@ func (c *Core) introduceBy(multiplexer, name string, m *member, incarnation uint
 	return true
 }
 
-// shared takes what a multiplexer says of all its members.
-func (c *Core) shared(from string, b *wire.Bundle, out *Output) {
+// takeHeld takes what a multiplexer says of all its members.
+func (c *Core) takeHeld(from string, b *wire.Bundle, out *Output) {
 	x := c.multiplexers.byName[from]
 	if x == nil {
 		if !c.toldLately(from) {
-			out.refuse(monitor.RejectSender, from, "evidence of members, none of which has said that it speaks for them")
+			out.addRefusal(monitor.RejectSender, from, "evidence of members, none of which has said that it speaks for them")
 		} else {
 			out.Unproven++
 		}
@@ -247,7 +247,7 @@ func (c *Core) enlist(x *multiplexer, in *wire.Roster, out *Output) {
 		c.reports.regions.Note("", l.Regions)
 		x.listed = append(x.listed, m)
 		if l.Seq > m.last {
-			c.ask(m, l.Seq)
+			c.askReports(m, l.Seq)
 		}
 	}
 	if !known {
@@ -262,12 +262,12 @@ func (c *Core) enlist(x *multiplexer, in *wire.Roster, out *Output) {
 	for _, m := range x.listed {
 		x.sum += m.last * m.weight
 	}
-	c.cover(x)
+	c.coverRoster(x)
 }
 
-// cover looks whether the detectors know the members on a roster, and nobody else, under
+// coverRoster looks whether the detectors know the members on a roster, and nobody else, under
 // its number.
-func (r *membership) cover(x *multiplexer) {
+func (r *membership) coverRoster(x *multiplexer) {
 	there := 0
 	for _, m := range r.inEpoch {
 		if m.number == x.number {
@@ -299,13 +299,13 @@ func (c *Core) heldBy(x *multiplexer, h *wire.Held, out *Output) {
 	}
 	at := h.At
 	first := x.listed[0]
-	first.own(&at)
-	if !c.timed(first, &at, out) {
+	first.ownStamp(&at)
+	if !c.timeStamp(first, &at, out) {
 		return
 	}
 	if at.Mono > x.read {
 		x.read = at.Mono
-		x.answeredBy(&at, c.ondemand.few())
+		x.answeredBy(&at, c.ondemand.hasFew())
 	}
 	x.within, x.at = at.Within, at
 	if x.whole {
@@ -317,20 +317,20 @@ func (c *Core) heldBy(x *multiplexer, h *wire.Held, out *Output) {
 	}
 	for _, m := range x.listed {
 		if m.index != noIndex {
-			m.astray = c.show(m, m.last, at) != scgs.Accepted && m.astray
+			m.astray = c.showEvidence(m, m.last, at) != scgs.Accepted && m.astray
 		} else {
 			c.beginAside(m, &at, out)
 		}
 	}
 }
 
-// reach takes note that the member's reports up to one are taken in.
-func (m *member) reach(seq uint64) {
+// reachReport takes note that the member's reports up to one are taken in.
+func (m *member) reachReport(seq uint64) {
 	if m.listed {
 		m.multiplexer.sum += (seq - m.last) * m.weight
 	}
 	if seq > m.last+1 && m.last > 0 {
-		m.losses.add(seq - m.last - 1)
+		m.losses.addLoss(seq - m.last - 1)
 	}
 	m.last = seq
 }
@@ -338,7 +338,7 @@ func (m *member) reach(seq uint64) {
 // losses are what is lost of a member's states, through all its incarnations.
 type losses struct{ gaps, states uint64 }
 
-func (l *losses) add(states uint64) { l.gaps, l.states = l.gaps+1, l.states+states }
+func (l *losses) addLoss(states uint64) { l.gaps, l.states = l.gaps+1, l.states+states }
 
 // wantRoster asks a multiplexer for its roster.
 func (c *Core) wantRoster(x *multiplexer, out *Output) {

@@ -38,8 +38,8 @@ type ondemand struct {
 	dense   bool              // many members share few processes: all are always asked
 }
 
-// begin begins with a level, without members.
-func (o *ondemand) begin(opt *Options, p *plan.Level) {
+// beginLevel begins with a level, without members.
+func (o *ondemand) beginLevel(opt *Options, p *plan.Level) {
 	if o.ahead, o.endsBy = nil, clocksync.MaxInstant; opt.OnDemand && !opt.Local {
 		if o.ahead = lookahead.New(p); o.ahead != nil {
 			o.trial = lookahead.NewTrial(p)
@@ -47,8 +47,8 @@ func (o *ondemand) begin(opt *Options, p *plan.Level) {
 	}
 }
 
-// reset gives it the members of the epoch.
-func (o *ondemand) reset(members []*member, names []predicates.Member) {
+// resetMembers gives it the members of the epoch.
+func (o *ondemand) resetMembers(members []*member, names []predicates.Member) {
 	if o.ahead == nil {
 		return
 	}
@@ -68,18 +68,18 @@ func (o *ondemand) reset(members []*member, names []predicates.Member) {
 	o.dense = len(members) > fewMembers && processes*manyTogether <= len(members)
 }
 
-// touch notes that other states of a member wait in the detector than before.
-func (o *ondemand) touch(m *member) {
+// touchMember notes that other states of a member wait in the detector than before.
+func (o *ondemand) touchMember(m *member) {
 	if o.ahead != nil && m.index != noIndex {
 		o.ahead.Touch(m.pos)
 	}
 }
 
-// few reports whether there are few members, so that each question is past all that waits.
-func (o *ondemand) few() bool { return o.ahead != nil && o.begins.Len() <= fewMembers }
+// hasFew reports whether there are few members, so that each question is past all that waits.
+func (o *ondemand) hasFew() bool { return o.ahead != nil && o.begins.Len() <= fewMembers }
 
-// asks reports whether evidence that is missing is to be asked for, and whether past all that waits.
-func (o *ondemand) asks(c *Core) (asks, pastAll bool) {
+// shouldAsk reports whether evidence that is missing is to be asked for, and whether past all that waits.
+func (o *ondemand) shouldAsk(c *Core) (asks, pastAll bool) {
 	if o.ahead == nil || o.dense || len(c.needs) == 0 || c.now < o.again {
 		o.endsBy = clocksync.MaxInstant
 		return true, false
@@ -88,7 +88,7 @@ func (o *ondemand) asks(c *Core) (asks, pastAll bool) {
 		o.behind = true
 		return false, false
 	}
-	pastAll = o.behind || o.few()
+	pastAll = o.behind || o.hasFew()
 	o.again, o.behind, o.endsBy = c.now.Add(time.Duration(len(c.inEpoch))*lookCost), false, clocksync.MaxInstant
 	return true, pastAll
 }
@@ -97,7 +97,7 @@ func (o *ondemand) asks(c *Core) (asks, pastAll bool) {
 // unless each of them is decided, by the states that wait, to stay what it is.
 func (o *ondemand) maySettle(c *Core) bool {
 	a := o.ahead
-	if c.now < o.watched || !c.judged || c.rejudge || !c.deciding() {
+	if c.now < o.watched || !c.judged || c.rejudge || !c.mayDecide() {
 		return true
 	}
 	for _, place := range a.Touched() {
@@ -114,10 +114,10 @@ func (o *ondemand) maySettle(c *Core) bool {
 	truths, known := a.Truths()
 	for i, r := range c.plan.Rules {
 		if !known || !c.states[i].stays(r, truths[i]) {
-			if !o.few() {
+			if !o.hasFew() {
 				return true
 			}
-			fires, ends := o.try(c)
+			fires, ends := o.tryWaiting(c)
 			switch {
 			case !ends:
 				o.endsBy = clocksync.MaxInstant
@@ -131,9 +131,9 @@ func (o *ondemand) maySettle(c *Core) bool {
 	return false
 }
 
-// try reports whether a predicate fires, or may be unknown, on one of the global states that would follow
+// tryWaiting reports whether a predicate fires, or may be unknown, on one of the global states that would follow
 // if the newest known states lasted for ever, and otherwise whether the verdict on one of them is another one.
-func (o *ondemand) try(c *Core) (fires, ends bool) {
+func (o *ondemand) tryWaiting(c *Core) (fires, ends bool) {
 	t := o.trial
 	t.Begin()
 	for place, m := range c.inEpoch {
@@ -169,8 +169,8 @@ func (s *ruleState) stays(r *plan.Rule, truth predicates.Truth) bool {
 	return truth == predicates.True && !s.armed && !r.Every
 }
 
-// rank brings up to date when the newest states of the members began.
-func (o *ondemand) rank(members []*member) {
+// rankBegins brings up to date when the newest states of the members began.
+func (o *ondemand) rankBegins(members []*member) {
 	o.begins.Clear()
 	for place, m := range members {
 		o.begins.Note(place, m.began, m.beganBy)
@@ -182,7 +182,7 @@ func (o *ondemand) rank(members []*member) {
 // by now, so that the answers decide all that waits. Asked one by one, as the detector needs them, they
 // would take a round trip each.
 func (o *ondemand) askPastAll(c *Core, out *Output) {
-	o.rank(c.inEpoch)
+	o.rankBegins(c.inEpoch)
 	for _, n := range c.needs {
 		if m := c.byIndex[n.Member]; n.Seq > 0 && n.Seq == m.last {
 			o.begins.Ask(m.pos, n)
@@ -191,7 +191,7 @@ func (o *ondemand) askPastAll(c *Core, out *Output) {
 	for place, m := range c.inEpoch {
 		need, lacks := o.begins.Need(place, m.newestReading(), m.within.Earliest)
 		if lacks && m.last > 0 && m.index != noIndex && len(m.stash) == 0 && !c.asksFor(m) {
-			c.send(m, m.last, need, out)
+			c.sendProbe(m, m.last, need, out)
 		}
 	}
 }

@@ -37,7 +37,7 @@ synchronizers:
 				members[i].multiplexer = &shared[i%c.processes]
 			}
 		}
-		if o.reset(members, names); o.dense != c.dense {
+		if o.resetMembers(members, names); o.dense != c.dense {
 			t.Errorf("%+v: %t", c, o.dense)
 		}
 	}

@@ -34,9 +34,9 @@ type otherMember struct {
 	regions     []wire.Region
 }
 
-// listen makes room for the groups of the plan. A group that no signal goes to any
+// listenToGroups makes room for the groups of the plan. A group that no signal goes to any
 // more stays known: some may be under way.
-func (c *Core) listen() {
+func (c *Core) listenToGroups() {
 	for _, g := range c.plan.OtherGroups {
 		if c.others[g.Name] == nil {
 			c.others[g.Name] = &otherGroup{name: g.Name}
@@ -56,14 +56,14 @@ func (c *Core) listening() bool {
 	return false
 }
 
-func (g *otherGroup) find(name string) (int, bool) {
+func (g *otherGroup) findMember(name string) (int, bool) {
 	return slices.BinarySearchFunc(g.sorted, name, func(m *otherMember, name string) int { return cmp.Compare(m.name, name) })
 }
 
-// news reports whether an input from another group says anything new. Its lost reports
+// hasNews reports whether an input from another group says anything new. Its lost reports
 // do not matter here, nor does a batch that repeats what is known of its member if that
 // was heard a moment ago.
-func (c *Core) news(now clocksync.Instant, in *Input) bool {
+func (c *Core) hasNews(now clocksync.Instant, in *Input) bool {
 	g := c.others[in.Group]
 	if g == nil || in.Kind == InGone || in.Kind == InShared && in.Shared.Version == 0 {
 		return false
@@ -71,7 +71,7 @@ func (c *Core) news(now clocksync.Instant, in *Input) bool {
 	if in.Kind != InBatch || in.Batch.Leaving || in.Batch.Member != in.From {
 		return true
 	}
-	i, known := g.find(in.From)
+	i, known := g.findMember(in.From)
 	if !known && len(g.sorted) >= g.max {
 		told, ok := c.strangers[tooMany(in.Group)]
 		return !ok || now.Sub(told) >= resendWait
@@ -86,8 +86,8 @@ func (c *Core) news(now clocksync.Instant, in *Input) bool {
 // it is no name of a member.
 func tooMany(group string) string { return group + "/" }
 
-// hear takes an input from a member of another group.
-func (c *Core) hear(in *Input, out *Output) {
+// hearOther takes an input from a member of another group.
+func (c *Core) hearOther(in *Input, out *Output) {
 	g := c.others[in.Group]
 	if g == nil {
 		return
@@ -96,7 +96,7 @@ func (c *Core) hear(in *Input, out *Output) {
 		c.rosterOfOther(g, in, out)
 		return
 	}
-	i, known := g.find(in.From)
+	i, known := g.findMember(in.From)
 	if in.By != "" && (known && g.sorted[i].by != in.By || !known && in.Kind != InBatch) {
 		return // The next roster tells whose it is.
 	}
@@ -109,18 +109,18 @@ func (c *Core) hear(in *Input, out *Output) {
 		member, incarnation = in.Batch.Member, in.Batch.Incarnation
 	case InAck:
 		if a := in.Ack; !known || a.Member != in.From || a.Incarnation != g.sorted[i].incarnation {
-			out.refuse(monitor.RejectSender, in.Group+"/"+in.From, "acknowledgement of an unknown incarnation")
+			out.addRefusal(monitor.RejectSender, in.Group+"/"+in.From, "acknowledgement of an unknown incarnation")
 			return
 		}
 		g.sorted[i].heard = c.now
-		c.answers(in.Group, in.From, g.sorted[i].causes, in.Ack, out)
+		c.takeAnswers(in.Group, in.From, g.sorted[i].causes, in.Ack, out)
 		return
 	default:
 		panic(fmt.Sprintf("synccore: input of kind %d from another group", in.Kind))
 	}
 	switch b := in.Batch; {
 	case member != in.From:
-		out.refuse(monitor.RejectSender, in.Group+"/"+in.From, fmt.Sprintf("a frame of %q on the subject of %q", member, in.From))
+		out.addRefusal(monitor.RejectSender, in.Group+"/"+in.From, fmt.Sprintf("a frame of %q on the subject of %q", member, in.From))
 	case in.Kind == InHello:
 		if m := c.meet(g, in, in.From, incarnation, out); m != nil {
 			m.by, m.causes, m.over = in.Hello.Multiplexer, in.Hello.Causes, in.Hello.Over
@@ -144,11 +144,11 @@ func (c *Core) hear(in *Input, out *Output) {
 // meet notes that an incarnation of a member is there, and returns nil if it is not
 // the newest, or one member too many.
 func (c *Core) meet(g *otherGroup, in *Input, name string, incarnation uint64, out *Output) *otherMember {
-	i, known := g.find(name)
+	i, known := g.findMember(name)
 	if !known {
 		if len(g.sorted) >= g.max {
 			if !c.toldLately(tooMany(in.Group)) {
-				out.refuse(monitor.RejectFull, in.Group+"/"+name, fmt.Sprintf("it is one too many: %s listens to at most %d members of group %q: raise max beside group", c.plan.Name, g.max, in.Group))
+				out.addRefusal(monitor.RejectFull, in.Group+"/"+name, fmt.Sprintf("it is one too many: %s listens to at most %d members of group %q: raise max beside group", c.plan.Name, g.max, in.Group))
 			}
 			return nil
 		}
@@ -171,10 +171,10 @@ func (c *Core) meet(g *otherGroup, in *Input, name string, incarnation uint64, o
 func (c *Core) rosterOfOther(g *otherGroup, in *Input, out *Output) {
 	for i := range in.Shared.Listed {
 		l := &in.Shared.Listed[i]
-		k, known := g.find(l.Member)
+		k, known := g.findMember(l.Member)
 		if known && g.sorted[k].by != in.From && g.sorted[k].incarnation == l.Incarnation && c.now.Sub(g.sorted[k].heard) <= otherSilent {
 			if from := in.Group + "/" + in.From; !c.toldLately(from) {
-				out.refuse(monitor.RejectSender, from, fmt.Sprintf("%q is on its roster, and %s", l.Member, spokenBy(g.sorted[k].by)))
+				out.addRefusal(monitor.RejectSender, from, fmt.Sprintf("%q is on its roster, and %s", l.Member, spokenBy(g.sorted[k].by)))
 			}
 			continue
 		}
@@ -196,16 +196,16 @@ func spokenBy(multiplexer string) string {
 func (c *Core) forgetOthers() {
 	for _, g := range c.others {
 		known := len(g.sorted)
-		g.sorted = slices.DeleteFunc(g.sorted, func(m *otherMember) bool { return c.hears().Sub(m.heard) > otherSilent })
+		g.sorted = slices.DeleteFunc(g.sorted, func(m *otherMember) bool { return c.heardUpTo().Sub(m.heard) > otherSilent })
 		if len(g.sorted) < known {
 			c.outbox.Look()
 		}
 	}
 }
 
-// gave reports whether the target of a signal is no longer what it was.
-func (g *otherGroup) gave(l *outbox.Letter) bool {
-	i, known := g.find(l.Signal.Target)
+// targetChanged reports whether the target of a signal is no longer what it was.
+func (g *otherGroup) targetChanged(l *outbox.Letter) bool {
+	i, known := g.findMember(l.Signal.Target)
 	return !known || g.sorted[i].incarnation != l.Incarnation
 }
 
@@ -214,7 +214,7 @@ func (g *otherGroup) gave(l *outbox.Letter) bool {
 func (c *Core) emitOther(o *plan.Send, signal func(target string, entry uint64) control.Signal, on *occasion, out *Output) {
 	g := c.others[o.Group]
 	if len(g.sorted) == 0 {
-		out.refuse(monitor.RejectTarget, c.plan.Name, fmt.Sprintf("signal %s: no member of group %q is known", o.Name, o.Group))
+		out.addRefusal(monitor.RejectTarget, c.plan.Name, fmt.Sprintf("signal %s: no member of group %q is known", o.Name, o.Group))
 		return
 	}
 	for _, m := range g.sorted {
@@ -227,6 +227,6 @@ func (c *Core) emitOther(o *plan.Send, signal func(target string, entry uint64) 
 			s.Cause = on.cause
 		}
 		s.Over = on.over && m.over
-		c.post(outbox.Letter{Owner: outbox.Rule, Group: o.Group, Incarnation: m.incarnation, Recalls: m.causes, Signal: &s}, out)
+		c.postSignal(outbox.Letter{Owner: outbox.Rule, Group: o.Group, Incarnation: m.incarnation, Recalls: m.causes, Signal: &s}, out)
 	}
 }

@@ -29,16 +29,16 @@ type roster struct {
 	term, epoch, phase, hash uint64 // Epoch 0: none is told, only the section
 }
 
-// recalls notes a hello of a member that an earlier term has taken in, before the first epoch of
+// noteRecalled notes a hello of a member that an earlier term has taken in, before the first epoch of
 // this one: the others are given time to come back.
-func (p *peers) recalls(c *Core, h *wire.Hello) {
+func (p *peers) noteRecalled(c *Core, h *wire.Hello) {
 	if c.plan.Work != nil && c.epoch == 0 && p.hold == clocksync.MinInstant && h.Leader == c.plan.Name && h.Term > 0 && h.Term < c.opt.Term {
 		p.hold = c.now.Add(c.plan.Silence.After)
 	}
 }
 
-// renew brings the roster up to date, and reports whether there is one to tell.
-func (p *peers) renew(c *Core) bool {
+// renewRoster brings the roster up to date, and reports whether there is one to tell.
+func (p *peers) renewRoster(c *Core) bool {
 	if c.opt.Local || c.plan.Work == nil && p.version == 0 {
 		return false
 	}
@@ -63,10 +63,10 @@ func (p *peers) renew(c *Core) bool {
 	return true
 }
 
-// tell tells all members a new roster, and from time to time which one is in force.
-func (p *peers) tell(c *Core, out *Output) {
+// tellRoster tells all members a new roster, and from time to time which one is in force.
+func (p *peers) tellRoster(c *Core, out *Output) {
 	switch {
-	case !p.renew(c):
+	case !p.renewRoster(c):
 		return
 	case p.told != p.version:
 		p.tellTo("", true, c, out)

@@ -42,7 +42,7 @@ func TestOrdersRefused(t *testing.T) {
 	}
 	for i := range uint64(outbox.Limit) {
 		s := &control.Signal{Decision: control.Decision{Number: i}, Target: "a", Region: "other", Entry: 1, TTL: time.Hour}
-		c.post(outbox.Letter{Owner: outbox.Rule, Incarnation: 1, Signal: s}, &out)
+		c.postSignal(outbox.Letter{Owner: outbox.Rule, Incarnation: 1, Signal: s}, &out)
 	}
 	var told []monitor.Plan
 	tasks := map[string][]scgs.Value{"a": {scgs.IntValue(1), scgs.IntValue(2)}}

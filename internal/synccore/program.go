@@ -55,11 +55,11 @@ func (c *Core) postOwn(owner outbox.Owner, s *control.Signal, cause control.Caus
 	m := c.members[s.Target]
 	l := outbox.Letter{Owner: owner, Incarnation: m.incarnation, Signal: s}
 	s.Cause = control.Cause{}
-	if fate, why := c.made(m, s, cause); fate != 0 {
-		c.settled(&outbox.Settled{Letter: l, Fate: fate, Detail: why}, out)
+	if fate, why := c.addCause(m, s, cause); fate != 0 {
+		c.noteFate(&outbox.Settled{Letter: l, Fate: fate, Detail: why}, out)
 		return
 	}
-	c.post(l, out)
+	c.postSignal(l, out)
 }
 
 // programVerdict notes a verdict that the program reads.
@@ -85,7 +85,7 @@ func (c *Core) programMoved() {
 
 // programAdvance lets the program go on, if a global state is in force to decide on.
 func (c *Core) programAdvance(out *Output) {
-	if c.exec != nil && c.tuple && c.deciding() {
+	if c.exec != nil && c.tuple && c.mayDecide() {
 		c.exec.Advance(c.now, world{c}, &c.done)
 		c.programDone(out)
 	}
@@ -125,12 +125,12 @@ func (c *Core) programOverdue() {
 func (c *Core) callAgain(m *member, out *Output) {
 	awaited := c.exec != nil && c.exec.Awaits() && m.obeys != c.opt.Term
 	if !m.gone && (awaited || m.greeted != c.opt.Term && c.now.Sub(c.termAt) >= resendWait && !c.toldLately(m.name)) {
-		c.greeting(m.name, m.incarnation, out)
+		c.addWelcome(m.name, m.incarnation, out)
 	}
 }
 
-// obeys notes which term a member says it has taken.
-func (c *Core) obeys(m *member, h *wire.Hello) {
+// noteObeyed notes which term a member says it has taken.
+func (c *Core) noteObeyed(m *member, h *wire.Hello) {
 	if h.Leader != c.plan.Name || m.obeys == h.Term {
 		return
 	}
@@ -157,9 +157,9 @@ func (c *Core) toProgram(in *Input, out *Output) {
 	}
 }
 
-// under reports whether a rule acts on a member: one that blocks of the program are
+// actsOn reports whether a rule acts on a member: one that blocks of the program are
 // under acts on no others.
-func (c *Core) under(r *plan.Rule, member string) bool {
+func (c *Core) actsOn(r *plan.Rule, member string) bool {
 	return c.exec == nil || !r.Attached || c.exec.Under(r.Name, member)
 }
 
@@ -190,9 +190,9 @@ func (c *Core) planMembers() []planner.Member {
 	return c.planned
 }
 
-// balance has loads moved, if it is time.
-func (c *Core) balance(out *Output) {
-	if c.planner == nil || !c.planner.Due(c.now, c.tuple, c.deciding()) {
+// moveLoads has loads moved, if it is time.
+func (c *Core) moveLoads(out *Output) {
+	if c.planner == nil || !c.planner.Due(c.now, c.tuple, c.mayDecide()) {
 		return
 	}
 	next := c.epochBegun()
@@ -209,12 +209,12 @@ func (c *Core) balance(out *Output) {
 	}
 	var cause control.Cause
 	if len(signals) > 0 {
-		cause = c.earlier.next(&c.ordered, c.heads)
+		cause = c.earlier.nextCause(&c.ordered, c.heads)
 	}
 	for _, s := range signals {
 		c.postOwn(outbox.Balance, s, cause, out)
 	}
-	c.balanced[slices.Index(balance.Names, c.planner.Config.Strategy)].count(&made.Plan)
+	c.balanced[slices.Index(balance.Names, c.planner.Config.Strategy)].countPlan(&made.Plan)
 	if tell {
 		out.Plans = append(out.Plans, *made)
 	}
@@ -222,7 +222,7 @@ func (c *Core) balance(out *Output) {
 
 // balanceWake is when the planner next has something to do by itself.
 func (c *Core) balanceWake() clocksync.Instant {
-	if c.planner == nil || !c.deciding() {
+	if c.planner == nil || !c.mayDecide() {
 		return clocksync.MaxInstant
 	}
 	return c.planner.Wake(c.tuple)

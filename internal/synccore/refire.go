@@ -17,9 +17,9 @@ import (
 // address is a member that signals go to.
 type address struct{ group, member string }
 
-// owe notes whom the signals under way do not reach any more, as the epoch that begins fences
+// noteOwed notes whom the signals under way do not reach any more, as the epoch that begins fences
 // them off. A predicate that stays true sends them again.
-func (c *Core) owe() {
+func (c *Core) noteOwed() {
 	for l := range c.outbox.Letters {
 		i := c.ruleIndex(l.Signal.Predicate)
 		if l.Owner != outbox.Rule || i < 0 {
@@ -52,14 +52,14 @@ func (s *ruleState) settledTill(r *plan.Rule) uint64 {
 	return s.epoch
 }
 
-// receives reports whether a signal of a rule goes to a member that is among its targets.
-func (c *Core) receives(r *plan.Rule, m *member, on *occasion) bool {
-	return (m.joined > on.since || slices.Contains(on.owed, address{member: m.name})) && c.under(r, m.name)
+// isTarget reports whether a signal of a rule goes to a member that is among its targets.
+func (c *Core) isTarget(r *plan.Rule, m *member, on *occasion) bool {
+	return (m.joined > on.since || slices.Contains(on.owed, address{member: m.name})) && c.actsOn(r, m.name)
 }
 
-// reaches reports whether a signal of a rule goes to a newcomer, or to a member that is owed it.
-func (c *Core) reaches(r *plan.Rule, on *occasion) bool {
-	receives := func(m *member) bool { return c.receives(r, m, on) }
+// reachesNewcomer reports whether a signal of a rule goes to a newcomer, or to a member that is owed it.
+func (c *Core) reachesNewcomer(r *plan.Rule, on *occasion) bool {
+	receives := func(m *member) bool { return c.isTarget(r, m, on) }
 	some := slices.ContainsFunc(c.inEpoch, receives)
 	return slices.ContainsFunc(r.Signals, func(o plan.Send) bool {
 		switch {
@@ -72,7 +72,7 @@ func (c *Core) reaches(r *plan.Rule, on *occasion) bool {
 		}):
 			return true
 		}
-		c.aim(&o, on)
+		c.findTargets(&o, on)
 		return slices.ContainsFunc(c.targets, func(i int) bool { return receives(c.inEpoch[i]) })
 	})
 }
@@ -99,10 +99,10 @@ func (w *runs) settledTill(f *found, r *plan.Rule, s *ruleState) uint64 {
 	return s.epoch
 }
 
-// deny takes note that the condition of a modality is false on a global state: what is found in a
+// denyModality takes note that the condition of a modality is false on a global state: what is found in a
 // later epoch is new. In the epoch of its firing the end of the tuple tells that, since a global
 // state can be found after a tuple that is later.
-func deny(w *runs, s *ruleState, epoch uint64) {
+func denyModality(w *runs, s *ruleState, epoch uint64) {
 	if w != nil && w.tuples != nil && s.epoch < epoch {
 		w.stands = false
 	}
@@ -126,9 +126,9 @@ func (w *runs) lasts(f *found) bool {
 	return !slices.ContainsFunc(f.runs, func(p scgs.Part) bool { return p.Seq > w.known[p.Member].begun })
 }
 
-// joined adds the runs of newcomers to a set that has fired in an earlier epoch: a set that grows is
+// joinRuns adds the runs of newcomers to a set that has fired in an earlier epoch: a set that grows is
 // no new one to the detector. It is false while it is not certain yet of each that it overlaps.
-func (c *Core) joined(w *runs, f *found) bool {
+func (c *Core) joinRuns(w *runs, f *found) bool {
 	since := w.settledTill(f, c.plan.Rules[w.rule], &c.states[w.rule])
 	if since == 0 {
 		return true

@@ -81,7 +81,7 @@ func inherit(c *Core, list []regions.Kept) {
 
 func explained(t *testing.T, c *Core, predicate string) string {
 	t.Helper()
-	e, ok := c.explain(c.now, predicate)
+	e, ok := c.explainPredicate(c.now, predicate)
 	if !ok {
 		t.Fatal("there is no such predicate")
 	}

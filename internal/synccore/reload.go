@@ -12,21 +12,21 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// reload goes over to another plan between two steps. The members, the epoch, the global
+// reloadPlan goes over to another plan between two steps. The members, the epoch, the global
 // state in force and the signals under way stay. A predicate with the same text keeps
 // its state; any other starts as at the beginning of an epoch, and is judged on the
 // global state in force at once. A variable of the same name and type keeps its value.
 // A program goes on; a predicate that begins again is unknown to it until it is judged.
-func (c *Core) reload(plan *plan.Level, out *Output) {
+func (c *Core) reloadPlan(plan *plan.Level, out *Output) {
 	changes, err := c.plan.Changes(plan)
 	if err != nil {
-		out.reject(c.plan.Name, "reload: "+err.Error())
+		out.addReject(c.plan.Name, "reload: "+err.Error())
 		return
 	}
 	old := c.plan
 	c.plan = plan
 	out.Reloads = append(out.Reloads, monitor.Reload{Config: plan.Source.Name, Changes: changes})
-	c.listen()
+	c.listenToGroups()
 	params := !slices.EqualFunc(old.Params, plan.Params, func(a, b config.Param) bool { return a.Field.Name == b.Field.Name && a.Value == b.Value })
 	c.keepMemory(old)
 	c.rebuildScope()
@@ -41,12 +41,12 @@ func (c *Core) reload(plan *plan.Level, out *Output) {
 		c.hearAgain(plan.Heartbeat() != old.Heartbeat(), out)
 	}
 	c.changed = true // There may be enough members by now, or too few.
-	lasts := !c.paused && len(c.removing) == 0 && c.enough(len(c.inEpoch))
+	lasts := !c.paused && len(c.removing) == 0 && c.makesEpoch(len(c.inEpoch))
 	if span, ok := c.det.Current(); ok && c.tuple && lasts {
 		for _, i := range fresh {
 			c.judgeRule(i, plan.Rules[i], true, &span, false, out)
 		}
-		c.remember()
+		c.rememberSet()
 	}
 }
 
@@ -82,7 +82,7 @@ func (c *Core) rebuildScope() {
 func (c *Core) keepRules(old *plan.Level) (fresh []int) {
 	before := c.states
 	for i, r := range old.Rules {
-		most := c.ended.of(r)
+		most := c.ended.ofRule(r)
 		*most = max(*most, before[i].cause.most)
 	}
 	c.newStates()
@@ -90,7 +90,7 @@ func (c *Core) keepRules(old *plan.Level) (fresh []int) {
 		j := slices.IndexFunc(old.Rules, func(o *plan.Rule) bool { return o.Name == r.Name && o.Text == r.Text })
 		if j < 0 {
 			fresh = append(fresh, i)
-			c.states[i].cause.most = *c.ended.of(r)
+			c.states[i].cause.most = *c.ended.ofRule(r)
 			continue
 		}
 		c.states[i] = before[j]
@@ -107,20 +107,20 @@ func (c *Core) hearAgain(pace bool, out *Output) {
 		}
 		m.heard = c.now
 		if pace {
-			c.greeting(m.name, m.incarnation, out)
+			c.addWelcome(m.name, m.incarnation, out)
 		}
 	}
 }
 
-// restart begins a new term with nothing of the old one but the program: the results of
+// restartTerm begins a new term with nothing of the old one but the program: the results of
 // runs that have ended, and where the others were started. Whether they still run is
 // seen in the states of the members that come back; the others are lost after the time
 // of silence.
 //
 // The end of a program that has ended is told once more.
-func (c *Core) restart(r *Options, out *Output) {
+func (c *Core) restartTerm(r *Options, out *Output) {
 	if r.Term <= c.opt.Term && !r.Follows {
-		out.reject(c.plan.Name, fmt.Sprintf("a life in term %d does not follow one in term %d", r.Term, c.opt.Term))
+		out.addReject(c.plan.Name, fmt.Sprintf("a life in term %d does not follow one in term %d", r.Term, c.opt.Term))
 		return
 	}
 	exec, now, was, formed, general := c.exec, c.now, c.now, c.begun, c.general
@@ -130,7 +130,7 @@ func (c *Core) restart(r *Options, out *Output) {
 	if r.Hold != plan.HoldNone && r.Reference != c.opt.Reference {
 		was = c.was
 	}
-	before := c.outlived()
+	before := c.outlivedFates()
 	*c = *New(c.plan, *r)
 	c.earlier = before
 	c.now, c.stepped, c.looked, c.general = now, true, now, general
@@ -142,21 +142,21 @@ func (c *Core) restart(r *Options, out *Output) {
 	}
 }
 
-// raise goes on in a later term, since members obey no earlier one. Everything stays as it
+// raiseTerm goes on in a later term, since members obey no earlier one. Everything stays as it
 // is: members, epoch and its number, memory, where the predicates stand, the program. A
 // signal under way is sent again in the new term, where its target can read that it is the
 // same; else a member that has taken the new term refuses it, as at the beginning of an
 // epoch, so that none takes effect twice.
-func (c *Core) raise(term uint64, out *Output) {
+func (c *Core) raiseTerm(term uint64, out *Output) {
 	if term <= c.opt.Term {
-		out.reject(c.plan.Name, fmt.Sprintf("term %d does not follow term %d", term, c.opt.Term))
+		out.addReject(c.plan.Name, fmt.Sprintf("term %d does not follow term %d", term, c.opt.Term))
 		return
 	}
 	c.earlier.led = append(c.earlier.led, control.Decision{Term: c.opt.Term, Number: c.decisions})
 	c.opt.Term, c.termAt = term, c.now
 	c.outbox.Renew(term)
 	if c.opt.Follows {
-		c.succeed()
+		c.succeedLeader()
 	}
 	if c.exec == nil {
 		return

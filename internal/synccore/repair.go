@@ -51,8 +51,8 @@ func (m *member) behind() bool {
 	return len(m.stash) > 0 || m.told > max(m.last, m.lost)
 }
 
-// lacks is since when its next report is missing, if it is.
-func (m *member) lacks() (since clocksync.Instant, lacks bool) {
+// lacksSince is since when its next report is missing, if it is.
+func (m *member) lacksSince() (since clocksync.Instant, lacks bool) {
 	for _, g := range m.gaps {
 		return g.since, true
 	}
@@ -74,8 +74,8 @@ func (m *member) gaps(yield func(wire.Resend, *gap) bool) {
 	}
 }
 
-// stash keeps a report that is ahead of its turn, and asks for what is missing.
-func (c *Core) stash(m *member, r *wire.Report, at *clocksync.Stamp, out *Output) {
+// stashReport keeps a report that is ahead of its turn, and asks for what is missing.
+func (c *Core) stashReport(m *member, r *wire.Report, at *clocksync.Stamp, out *Output) {
 	i, found := slices.BinarySearchFunc(m.stash, r.Seq, func(h held, seq uint64) int {
 		return cmp.Compare(h.Seq, seq)
 	})
@@ -84,7 +84,7 @@ func (c *Core) stash(m *member, r *wire.Report, at *clocksync.Stamp, out *Output
 	}
 	if len(m.stash) >= stashLimit {
 		c.giveUp(m, m.stash[0].Seq, out)
-		c.report(m, r, at, out)
+		c.takeReport(m, r, at, out)
 		return
 	}
 	before := m.last
@@ -112,8 +112,8 @@ func (c *Core) asksFor(m *member) bool {
 	return m.told > max(m.last, m.lost) && c.now.Sub(m.toldGap.since) < resendWait
 }
 
-// ask asks a member's ring for the reports up to a number, unless that is done already.
-func (c *Core) ask(m *member, to uint64) {
+// askReports asks a member's ring for the reports up to a number, unless that is done already.
+func (c *Core) askReports(m *member, to uint64) {
 	if to <= m.told {
 		return
 	}
@@ -135,14 +135,14 @@ func (c *Core) lack(m *member) {
 	c.lacking.look, m.asks = c.now, c.now
 }
 
-// repair asks for what is missing, and gives up on rings that do not answer.
-func (c *Core) repair(out *Output) {
+// repairGaps asks for what is missing, and gives up on rings that do not answer.
+func (c *Core) repairGaps(out *Output) {
 	if c.now < c.lacking.look {
 		return
 	}
 	c.lacking.look = clocksync.MaxInstant
 	c.lacking.list = slices.DeleteFunc(c.lacking.list, func(m *member) bool {
-		for !c.opt.Local && !m.gone && len(m.stash) > 0 && c.hears().Sub(m.stash[0].since) >= resendWait {
+		for !c.opt.Local && !m.gone && len(m.stash) > 0 && c.heardUpTo().Sub(m.stash[0].since) >= resendWait {
 			c.giveUp(m, m.stash[0].Seq, out)
 		}
 		if m.repairing = !m.gone && m.behind(); m.repairing {
@@ -193,30 +193,30 @@ func request(m *member, r wire.Resend, begin int, out *Output) {
 	out.Resends = append(out.Resends, wire.Addressed[wire.Resend]{To: m.name, Msg: r})
 }
 
-// unstash takes in the reports whose turn it is now.
-func (c *Core) unstash(m *member, out *Output) {
+// takeStashed takes in the reports whose turn it is now.
+func (c *Core) takeStashed(m *member, out *Output) {
 	n := 0
 	for n < len(m.stash) && (m.stash[n].Seq <= m.last+1 || m.stash[n].Seq <= m.lost) {
 		if h := &m.stash[n]; h.Seq > m.last {
-			c.take(m, &h.Report, &h.At, out)
+			c.takeNext(m, &h.Report, &h.At, out)
 		}
 		n++
 	}
 	m.stash = slices.Delete(m.stash, 0, n)
 	if m.late.Seq == m.last && m.index != noIndex {
-		c.show(m, m.last, m.late.At)
+		c.showEvidence(m, m.last, m.late.At)
 	}
 }
 
 // giveUp counts the missing reports below first as lost.
 func (c *Core) giveUp(m *member, first uint64, out *Output) {
 	m.lost = max(m.lost, first)
-	c.unstash(m, out)
+	c.takeStashed(m, out)
 }
 
-// gone takes the answer that a ring no longer has what was asked for.
-func (c *Core) gone(from string, g *wire.Gone, out *Output) {
-	if m := c.sender(from, g.Member, g.Incarnation, out); m != nil {
+// takeGone takes the answer that a ring no longer has what was asked for.
+func (c *Core) takeGone(from string, g *wire.Gone, out *Output) {
+	if m := c.findSender(from, g.Member, g.Incarnation, out); m != nil {
 		c.giveUp(m, g.First, out)
 	}
 }

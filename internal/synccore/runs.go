@@ -142,7 +142,7 @@ func (c *Core) tellRuns(m *member, r *wire.Report, at, held *clocksync.Stamp) {
 func (c *Core) tell(w *runs, m *member, r *wire.Report, at *clocksync.Stamp) {
 	n := w.numbers[m.index]
 	k, d := &w.known[n], &c.plan.Rules[w.rule].Detector
-	again := d.Until != nil && c.readies(d, r, max(k.last, k.shot))
+	again := d.Until != nil && c.readiesAgain(d, r, max(k.last, k.shot))
 	holds := !r.End && d.Local.Eval(c.local.scope).Truth == predicates.True
 	k.holds = holds || k.holds && r.End // With its end a state does not become false.
 	k.tell(r.Seq, c.now.Sub(max(m.entered, c.led)))
@@ -171,9 +171,9 @@ func (j *judgement) scopeAlone(m *member, row []scgs.Value) {
 	j.local.scope.Set(0, row)
 }
 
-// show gives the detectors evidence that a member's newest state held, and returns what the
+// showEvidence gives the detectors evidence that a member's newest state held, and returns what the
 // one of all members says to it.
-func (c *Core) show(m *member, seq uint64, at clocksync.Stamp) scgs.Reason {
+func (c *Core) showEvidence(m *member, seq uint64, at clocksync.Stamp) scgs.Reason {
 	reason := c.det.Evidence(m.index, seq, at)
 	if m == c.process {
 		return reason
@@ -184,9 +184,9 @@ func (c *Core) show(m *member, seq uint64, at clocksync.Stamp) scgs.Reason {
 	return reason
 }
 
-// regroup begins a new epoch; the members that enter have their numbers in the core's
+// beginEpoch begins a new epoch; the members that enter have their numbers in the core's
 // detector already.
-func (c *Core) regroup(w *runs, gone []scgs.Member, entering []*member) {
+func (c *Core) beginEpoch(w *runs, gone []scgs.Member, entering []*member) {
 	remove := make([]scgs.Member, 0, len(gone))
 	for _, index := range gone {
 		if int(index) < len(w.numbers) && w.numbers[index] != noIndex { // else it is the process
@@ -216,7 +216,7 @@ func (c *Core) admit(w *runs, remove []scgs.Member, entering []*member) {
 	for i, n := range w.in.Epoch(c.epoch, remove, specs(entering)) {
 		put(&w.numbers, entering[i].index, n, noIndex)
 		put(&w.indexes, n, entering[i].index, noIndex)
-		put(&w.known, n, known{begun: entering[i].last, alone: c.remembered(w, entering[i])}, known{})
+		put(&w.known, n, known{begun: entering[i].last, alone: c.takeRemembered(w, entering[i])}, known{})
 		if w.reach != nil {
 			w.reach.Enter(n)
 		}
@@ -308,7 +308,7 @@ func (c *Core) keepRuns(old *plan.Level) {
 func (c *Core) beginRuns(i int, r *plan.Rule) {
 	w := newRuns(i, r.Detector, len(c.plan.State))
 	c.runs = append(c.runs, w)
-	c.regroup(w, nil, c.inEpoch)
+	c.beginEpoch(w, nil, c.inEpoch)
 	for _, p := range c.parts {
 		if m := c.byIndex[p.Member]; p.Open && !p.Unknown && m != c.process {
 			r := wire.Report{Seq: p.Seq, Row: c.row(m, p.Ref)}
@@ -428,11 +428,11 @@ func (c *Core) sweepRuns(out *Output) {
 		}
 		w.rows.unused = w.in.Released(w.rows.unused)
 	}
-	c.remember()
+	c.rememberSet()
 }
 
-// deciding reports whether what is found now may fire.
-func (r *membership) deciding() bool { return !r.paused && len(r.removing) == 0 }
+// mayDecide reports whether what is found now may fire.
+func (r *membership) mayDecide() bool { return !r.paused && len(r.removing) == 0 }
 
 func (c *Core) sweepSets(w *runs, out *Output) {
 	w.ended = w.sets.Ended(w.ended[:0])
@@ -452,7 +452,7 @@ func (c *Core) sweepSets(w *runs, out *Output) {
 	if all {
 		w.due = clocksync.MaxInstant
 	}
-	if w.unseen = !c.deciding(); w.unseen {
+	if w.unseen = !c.mayDecide(); w.unseen {
 		return
 	}
 	for _, f := range w.found {
@@ -460,7 +460,7 @@ func (c *Core) sweepSets(w *runs, out *Output) {
 			continue
 		}
 		w.refresh(f)
-		if c.joined(w, f) {
+		if c.joinRuns(w, f) {
 			c.attempt(w, f, scgs.SpanOf(f.runs), out)
 		}
 	}
@@ -480,7 +480,7 @@ func (c *Core) gather(w *runs, out *Output) {
 	lasts := w.lasts(f)
 	f.again = w.stands && lasts
 	w.stands = w.stands && (lasts || w.continues(c.now, f))
-	if c.deciding() && !f.again {
+	if c.mayDecide() && !f.again {
 		c.attempt(w, f, w.set.Span, out)
 	}
 	if !f.waits {
@@ -488,7 +488,7 @@ func (c *Core) gather(w *runs, out *Output) {
 	}
 	if len(w.found) == maxFound && w.ones == nil || len(w.found) == maxFound+2*len(w.known) {
 		w.found = slices.Delete(w.found, 0, 1)
-		out.reject(c.plan.Name, fmt.Sprintf("predicate %s: more than %d sets of members wait until they have held for long enough, or for the cooldown: the oldest is left out", c.plan.Rules[w.rule].Name, maxFound))
+		out.addReject(c.plan.Name, fmt.Sprintf("predicate %s: more than %d sets of members wait until they have held for long enough, or for the cooldown: the oldest is left out", c.plan.Rules[w.rule].Name, maxFound))
 	}
 	w.found = append(w.found, f)
 	w.forgetHeld()
@@ -526,7 +526,7 @@ func (w *runs) refresh(f *found) {
 func (c *Core) sweepTuples(w *runs, out *Output) {
 	w.due = clocksync.MaxInstant
 	for w.tuples.Next(&w.ev) {
-		if !c.deciding() || w.ev.Partial {
+		if !c.mayDecide() || w.ev.Partial {
 			w.found = w.found[:0]
 			continue
 		}
@@ -541,7 +541,7 @@ func (c *Core) sweepTuples(w *runs, out *Output) {
 			w.found, w.stands = w.found[:0], w.stands && w.ev.Epoch != c.epoch
 		}
 	}
-	if span, ok := w.tuples.Current(); ok && c.deciding() {
+	if span, ok := w.tuples.Current(); ok && c.mayDecide() {
 		c.lookAt(w, span, out)
 	}
 }
@@ -599,7 +599,7 @@ func (c *Core) attempt(w *runs, f *found, span scgs.Span, out *Output) {
 	since := w.settledTill(f, r, s)
 	if since > 0 && !f.kept {
 		o := c.occasionOf(w, f, span)
-		if o.since, o.owed = since, s.owed; !c.reaches(r, o) {
+		if o.since, o.owed = since, s.owed; !c.reachesNewcomer(r, o) {
 			f.waits = false
 			w.noteFired(f)
 			c.passOver(r, s)
@@ -611,7 +611,7 @@ func (c *Core) attempt(w *runs, f *found, span scgs.Span, out *Output) {
 		Predicate: r.Name, Truth: predicates.True, Epoch: c.epoch, Index: f.index, Modality: r.Detector.Word(), Span: span,
 		Heard: clocksync.MinInstant,
 	}
-	if cools, _ := c.cools(r, s, &f.kept, told, out); cools {
+	if cools, _ := c.keepsBack(r, s, &f.kept, told, out); cools {
 		f.waits, f.waited = !slices.ContainsFunc(f.runs, func(p scgs.Part) bool { return !p.Open }), true
 		w.due = min(w.due, s.quiet)
 		return
@@ -625,7 +625,7 @@ func (c *Core) attempt(w *runs, f *found, span scgs.Span, out *Output) {
 	}
 	o := c.occasionOf(w, f, span)
 	o.since, o.owed = since, s.owed
-	c.fire(r, s, o, out)
+	c.fireRule(r, s, o, out)
 	c.restless.add(w.rule) // It is no longer armed.
 }
 
@@ -635,14 +635,14 @@ func (c *Core) outwait(w *runs, f *found, span scgs.Span, out *Output) {
 	hold := c.plan.Rules[w.rule].Hold
 	last := clocksync.MinInstant
 	for i := range f.runs {
-		last = max(last, from(&f.runs[i], span.SameClock))
+		last = max(last, heldFrom(&f.runs[i], span.SameClock))
 	}
 	past := last.Add(hold)
 	if w.ones != nil {
-		w.ones.await(&f.runs[0], past)
+		w.ones.awaitEvidence(&f.runs[0], past)
 	}
 	for i := range f.runs {
-		if p := &f.runs[i]; !p.Open && to(p, span.SameClock) < past {
+		if p := &f.runs[i]; !p.Open && heldTo(p, span.SameClock) < past {
 			f.waits = false
 			return
 		}
@@ -657,7 +657,7 @@ func (c *Core) outwait(w *runs, f *found, span scgs.Span, out *Output) {
 		f.due = c.now.Add(probeAgain)
 		for i := range f.runs {
 			if m := c.byIndex[w.indexes[f.runs[i].Member]]; f.runs[i].Open {
-				c.send(m, m.last, needOf(past, span.SameClock), out)
+				c.sendProbe(m, m.last, needOf(past, span.SameClock), out)
 			}
 		}
 	}

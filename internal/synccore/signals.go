@@ -12,19 +12,19 @@ import (
 	"github.com/gopegasus/pegasus/monitor"
 )
 
-// emit sends one signal of a decision to each of its targets.
-func (c *Core) emit(r *plan.Rule, o *plan.Send, d control.Decision, on *occasion, out *Output) {
+// emitSignal sends one signal of a decision to each of its targets.
+func (c *Core) emitSignal(r *plan.Rule, o *plan.Send, d control.Decision, on *occasion, out *Output) {
 	data := make([]control.Datum, 0, len(o.Data))
 	for _, x := range o.Data {
 		v, reason := x.Value.EvalValue(on.scope)
 		if reason != "" {
-			out.reject(c.plan.Name, "signal "+o.Name+": datum "+x.Name+" is unknown: "+reason)
+			out.addReject(c.plan.Name, "signal "+o.Name+": datum "+x.Name+" is unknown: "+reason)
 			return
 		}
 		data = append(data, control.Datum{Name: x.Name, Value: v})
 	}
 	if err := control.CheckData(data); err != nil {
-		out.reject(c.plan.Name, "signal "+o.Name+": "+err.Error())
+		out.addReject(c.plan.Name, "signal "+o.Name+": "+err.Error())
 		return
 	}
 	signal := func(target string, entry uint64) control.Signal {
@@ -38,22 +38,22 @@ func (c *Core) emit(r *plan.Rule, o *plan.Send, d control.Decision, on *occasion
 		return
 	}
 	for _, name := range o.Names {
-		if !c.under(r, name) {
+		if !c.actsOn(r, name) {
 			continue
 		}
 		i, found := slices.BinarySearchFunc(c.inEpoch, name, func(m *member, name string) int { return cmp.Compare(m.name, name) })
 		switch {
-		case found && !c.receives(r, c.inEpoch[i], on), !found && on.since > 0:
+		case found && !c.isTarget(r, c.inEpoch[i], on), !found && on.since > 0:
 			continue
 		case !found:
-			out.fate("", new(signal(name, 0)), control.NoSuchEntry, fmt.Sprintf("no member of that name is in epoch %d", c.epoch))
+			out.addFate("", new(signal(name, 0)), control.NoSuchEntry, fmt.Sprintf("no member of that name is in epoch %d", c.epoch))
 			continue
 		}
 		c.sendTo(c.inEpoch[i], new(signal(name, c.entry(i, o.Region, on))), on, out)
 	}
-	c.aim(o, on)
+	c.findTargets(o, on)
 	for _, i := range c.targets {
-		if m := c.inEpoch[i]; c.receives(r, m, on) {
+		if m := c.inEpoch[i]; c.isTarget(r, m, on) {
 			c.sendTo(m, new(signal(m.name, c.entry(i, o.Region, on))), on, out)
 		}
 	}
@@ -63,21 +63,21 @@ func (c *Core) emit(r *plan.Rule, o *plan.Send, d control.Decision, on *occasion
 // earlier term.
 func (c *Core) sendTo(m *member, s *control.Signal, on *occasion, out *Output) {
 	s.Over = on.over && m.over
-	switch fate, why := c.made(m, s, on.cause); {
+	switch fate, why := c.addCause(m, s, on.cause); {
 	case fate != 0:
-		out.fate("", new(*s), fate, why)
+		out.addFate("", new(*s), fate, why)
 	case !c.opt.Once || c.general:
-		c.post(outbox.Letter{Owner: outbox.Rule, Incarnation: m.incarnation, Signal: new(*s)}, out)
+		c.postSignal(outbox.Letter{Owner: outbox.Rule, Incarnation: m.incarnation, Signal: new(*s)}, out)
 	case s.Entry > 0: // else the target was in no such region
 		head := c.head()
 		out.Signals.Add(&head, "", m.incarnation, s)
 	}
 }
 
-// aim finds the places in the epoch of the members that a signal goes to. An expression
+// findTargets finds the places in the epoch of the members that a signal goes to. An expression
 // over what a rule's own detector has found sees the members of the runs only; "all"
 // is every member of the epoch.
-func (c *Core) aim(o *plan.Send, on *occasion) {
+func (c *Core) findTargets(o *plan.Send, on *occasion) {
 	c.targets = c.targets[:0]
 	switch {
 	case o.Holders:
@@ -114,20 +114,20 @@ func (c *Core) head() wire.Signals {
 	return wire.Signals{Synchronizer: c.plan.Name, Term: c.opt.Term, Epoch: c.epoch}
 }
 
-// post sends a signal and waits for its fate.
-func (c *Core) post(l outbox.Letter, out *Output) {
+// postSignal sends a signal and waits for its fate.
+func (c *Core) postSignal(l outbox.Letter, out *Output) {
 	if l.Group == "" {
 		l.Recalls = c.members[l.Signal.Target].causes
 	}
 	head := c.head()
 	if s, sent := c.outbox.Post(c.now, &head, l, &out.Signals); !sent {
-		c.settled(&s, out)
+		c.noteFate(&s, out)
 	}
 }
 
-// settled tells the fate of a signal, also to what has sent it.
-func (c *Core) settled(s *outbox.Settled, out *Output) {
-	out.fate(s.Group, s.Signal, s.Fate, s.Detail)
+// noteFate tells the fate of a signal, also to what has sent it.
+func (c *Core) noteFate(s *outbox.Settled, out *Output) {
+	out.addFate(s.Group, s.Signal, s.Fate, s.Detail)
 	if s.Fate == control.NoSuchEntry && s.Owner != outbox.Program && !c.plan.Reserves(s.Signal.Region) {
 		out.Fates[len(out.Fates)-1].Hint = c.reports.regions.Lacks(s.Group, s.Signal.Region)
 	}
@@ -144,32 +144,32 @@ func (c *Core) settled(s *outbox.Settled, out *Output) {
 	}
 }
 
-// ack takes the fates a member tells.
-func (c *Core) ack(from string, a *wire.Ack, out *Output) {
+// takeAck takes the fates a member tells.
+func (c *Core) takeAck(from string, a *wire.Ack, out *Output) {
 	m := c.members[from]
 	if m == nil || a.Member != from || a.Incarnation != m.incarnation {
-		out.refuse(monitor.RejectSender, from, "acknowledgement of an unknown incarnation")
+		out.addRefusal(monitor.RejectSender, from, "acknowledgement of an unknown incarnation")
 		return
 	}
 	m.heard = c.now
-	c.answers("", from, m.causes, a, out)
+	c.takeAnswers("", from, m.causes, a, out)
 }
 
-// answers takes the fates that a member tells. If it keeps them until they are recorded, it
+// takeAnswers takes the fates that a member tells. If it keeps them until they are recorded, it
 // learns which are.
-func (c *Core) answers(group, from string, keeps bool, a *wire.Ack, out *Output) {
+func (c *Core) takeAnswers(group, from string, keeps bool, a *wire.Ack, out *Output) {
 	left := 0
 	for i := range a.Answers {
 		x := &a.Answers[i]
 		d, known, full := x.Decision, false, false
 		if s := x.Lapse(); s != nil && group == "" && s.Target == from && x.Fate.Final() {
-			full = c.lapsed(s, a, x, out)
+			full = c.takeLapse(s, a, x, out)
 			d, known = control.Decision{Term: s.Entry}, !full
 		} else if s, ok := c.outbox.Answer(c.now, group, from, x); ok {
-			c.settled(&s, out)
+			c.noteFate(&s, out)
 			known = true
 		} else if x.Fate.Final() && !c.outbox.UnderWay(group, from, x) { // Else another copy may be applied yet.
-			known, full = c.recorded(group, from, x, out)
+			known, full = c.isRecorded(group, from, x, out)
 		}
 		if full {
 			left++
@@ -179,20 +179,20 @@ func (c *Core) answers(group, from string, keeps bool, a *wire.Ack, out *Output)
 		}
 	}
 	if left > 0 {
-		out.refuse(monitor.RejectFull, from, fmt.Sprintf("%d fates that it tells are not recorded: there is room for %d of a member, and %d in all, within an hour", left, maxTold, outbox.Limit))
+		out.addRefusal(monitor.RejectFull, from, fmt.Sprintf("%d fates that it tells are not recorded: there is room for %d of a member, and %d in all, within an hour", left, maxTold, outbox.Limit))
 	}
 }
 
-// retry repeats signals that were not answered. It gives up those that have expired or
+// retrySignals repeats signals that were not answered. It gives up those that have expired or
 // whose target is another incarnation.
-func (c *Core) retry(out *Output) {
+func (c *Core) retrySignals(out *Output) {
 	if c.now < c.outbox.Due() {
 		return
 	}
 	head := c.head()
-	c.over = c.outbox.Retry(c.now, c.hears(), &head, c.left, &out.Signals, c.over[:0])
+	c.over = c.outbox.Retry(c.now, c.heardUpTo(), &head, c.left, &out.Signals, c.over[:0])
 	for i := range c.over {
-		c.settled(&c.over[i], out)
+		c.noteFate(&c.over[i], out)
 	}
 }
 
@@ -200,12 +200,12 @@ func (c *Core) retry(out *Output) {
 // forgotten has been gone for long.
 func (c *Core) left(l *outbox.Letter) bool {
 	if l.Group != "" {
-		return c.others[l.Group].gave(l)
+		return c.others[l.Group].targetChanged(l)
 	}
 	m := c.members[l.Signal.Target]
 	return m == nil || m.gone || m.incarnation != l.Incarnation
 }
 
-func (o *Output) fate(group string, s *control.Signal, f control.Fate, detail string) {
+func (o *Output) addFate(group string, s *control.Signal, f control.Fate, detail string) {
 	o.Fates = append(o.Fates, monitor.Fate{Signal: s, Fate: f, Detail: detail, Group: group})
 }

@@ -69,17 +69,17 @@ func (c *Core) memberStatus(now clocksync.Instant) []monitor.MemberStatus {
 	for _, m := range c.sorted {
 		one := monitor.MemberStatus{
 			Name: m.name, Host: m.host, Incarnation: m.incarnation, Standing: m.standing(), Why: m.why,
-			Heard: ago(now, m.lastHeard()), Silent: c.quiet(m, now), Clock: c.clockStatus(m, together),
+			Heard: secondsAgo(now, m.lastHeard()), Silent: c.isQuiet(m, now), Clock: c.clockStatus(m, together),
 			Seq: m.last, Behind: len(m.stash), Gaps: m.losses.gaps, Lost: m.losses.states, Regions: regionNames(m.regions),
 		}
 		if c.paused && one.Standing == monitor.InEpoch {
 			one.Standing = monitor.Ready
 		}
-		if m.ready() && c.admitted(m) > now {
+		if m.isReady() && c.admittedAt(m) > now {
 			one.Why = c.putOffText(m, now)
 		}
-		if since, lacks := m.lacks(); lacks {
-			one.Gap = ago(now, since)
+		if since, lacks := m.lacksSince(); lacks {
+			one.Gap = secondsAgo(now, since)
 		}
 		stamp := m.newest.alive
 		row := c.row(m, m.newest.ref)
@@ -126,7 +126,7 @@ func (c *Core) groupStatus(now clocksync.Instant) []monitor.GroupStatus {
 		g := c.others[name]
 		one := monitor.GroupStatus{Group: name, Max: g.max, Members: make([]monitor.HeardMember, 0, len(g.sorted))}
 		for _, m := range g.sorted {
-			one.Members = append(one.Members, monitor.HeardMember{Name: m.name, Incarnation: m.incarnation, Heard: ago(now, m.heard), Regions: regionNames(m.regions)})
+			one.Members = append(one.Members, monitor.HeardMember{Name: m.name, Incarnation: m.incarnation, Heard: secondsAgo(now, m.heard), Regions: regionNames(m.regions)})
 		}
 		all = append(all, one)
 	}
@@ -155,16 +155,16 @@ func (m *member) standing() monitor.Standing {
 	return monitor.NoState
 }
 
-// quiet reports whether nothing was heard from a member for two heartbeats, of which it
+// isQuiet reports whether nothing was heard from a member for two heartbeats, of which it
 // sends one each even if it has nothing to say; it is silent only by the silence of the plan.
-func (c *Core) quiet(m *member, now clocksync.Instant) bool {
+func (c *Core) isQuiet(m *member, now clocksync.Instant) bool {
 	return !c.opt.Local && !m.gone && now.Sub(m.lastHeard()) > 2*c.plan.Heartbeat()
 }
 
 func (c *Core) clockStatus(m *member, together bool) monitor.ClockStatus {
 	s := monitor.ClockStatus{Status: m.quality.Status.String(), Source: m.quality.Source, Domain: string(m.domain)}
 	switch {
-	case c.exact(m):
+	case c.readsReference(m):
 		s.Status = "exact"
 	case m.quality.Timeline == "" && m.quality.Status == clocksync.Unknown && together:
 		s.Status = "local"
@@ -182,12 +182,12 @@ func (c *Core) predicateStatus(now clocksync.Instant, i int) monitor.PredicateSt
 	out := monitor.PredicateStatus{Name: r.Name, Truth: s.truth.String(), Armed: s.armed || r.Every || r.Detector.Exists() && r.Until == nil, Hold: c.running(i)}
 	p := s.past
 	if s.told {
-		out.Since, out.Reason = new(ago(now, p.since)), p.reason
+		out.Since, out.Reason = new(secondsAgo(now, p.since)), p.reason
 	}
 	if p.fired > 0 {
-		out.Fired, out.Decision, out.Ago = p.fired, p.last.Decision.String(), ago(now, p.at)
+		out.Fired, out.Decision, out.Ago = p.fired, p.last.Decision.String(), secondsAgo(now, p.at)
 	}
-	for _, v := range p.vain(r, c.plan, &c.reports.regions) {
+	for _, v := range p.vainReasons(r, c.plan, &c.reports.regions) {
 		text := v.Text
 		if v.Member != "" {
 			text = v.Member + ": " + text
@@ -216,8 +216,8 @@ func (c *Core) ruleIndex(name string) int {
 	return slices.IndexFunc(c.plan.Rules, func(r *plan.Rule) bool { return r.Name == name })
 }
 
-// ago is an age in seconds.
-func ago(now, then clocksync.Instant) float64 { return max(0, now.Sub(then)).Seconds() }
+// secondsAgo is an age in seconds.
+func secondsAgo(now, then clocksync.Instant) float64 { return max(0, now.Sub(then)).Seconds() }
 
 // maxKept is how many states of the last witness of a predicate are kept.
 const maxKept = 64
@@ -235,8 +235,8 @@ type history struct {
 	at      clocksync.Instant
 }
 
-// remark keeps what a step has told about the predicates.
-func (c *Core) remark(out *Output) {
+// keepRemarks keeps what a step has told about the predicates.
+func (c *Core) keepRemarks(out *Output) {
 	for i := range out.Verdicts {
 		v := &out.Verdicts[i]
 		p := c.states[c.ruleIndex(v.Predicate)].past
@@ -266,10 +266,10 @@ func kept(witness []monitor.Part, sameClock bool) (parts []monitor.Part, leftOut
 	}
 	late, early := 0, 0
 	for i := range witness {
-		if from(&witness[i].State, sameClock) > from(&witness[late].State, sameClock) {
+		if heldFrom(&witness[i].State, sameClock) > heldFrom(&witness[late].State, sameClock) {
 			late = i
 		}
-		if to(&witness[i].State, sameClock) < to(&witness[early].State, sameClock) {
+		if heldTo(&witness[i].State, sameClock) < heldTo(&witness[early].State, sameClock) {
 			early = i
 		}
 	}
@@ -285,16 +285,16 @@ func kept(witness []monitor.Part, sameClock bool) (parts []monitor.Part, leftOut
 	return parts, len(witness) - len(parts)
 }
 
-// from is when a part certainly held, by readings or in reference time; to is
+// heldFrom is when a part certainly held, by readings or in reference time; to is
 // until when.
-func from(p *scgs.Part, sameClock bool) clocksync.Instant {
+func heldFrom(p *scgs.Part, sameClock bool) clocksync.Instant {
 	if sameClock {
 		return p.Start.Mono
 	}
 	return p.Start.Within.Latest
 }
 
-func to(p *scgs.Part, sameClock bool) clocksync.Instant {
+func heldTo(p *scgs.Part, sameClock bool) clocksync.Instant {
 	if sameClock {
 		return p.End.Mono
 	}

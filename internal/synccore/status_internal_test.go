@@ -29,7 +29,7 @@ func TestKeptWitness(t *testing.T) {
 		core := func(all []monitor.Part) (start, end clocksync.Instant) {
 			start, end = clocksync.MinInstant, clocksync.MaxInstant
 			for i := range all {
-				start, end = max(start, from(&all[i].State, same)), min(end, to(&all[i].State, same))
+				start, end = max(start, heldFrom(&all[i].State, same)), min(end, heldTo(&all[i].State, same))
 			}
 			return start, end
 		}

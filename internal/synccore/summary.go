@@ -62,8 +62,8 @@ func (s *summary) end() {
 	}
 }
 
-// summarize hands over what the sweep has found and the newest evidence.
-func (c *Core) summarize(out *Output) {
+// summarizeSweep hands over what the sweep has found and the newest evidence.
+func (c *Core) summarizeSweep(out *Output) {
 	s := &c.summary
 	if !c.plan.Summary() {
 		return
