@@ -23,7 +23,7 @@ type sender struct {
 	publish func(subject string, frame []byte) error
 }
 
-// flushDue takes what is due, or all there is, under the lock, which is held and then given up,
+// flushDue takes the due messages, or all, under the lock, which is held and then given up,
 // publishes it without, and returns when it is to be called again, and whether it is to be
 // called then. A multiplexer takes note of what is told.
 func (m *Member) flushDue(s *sender, multiplexer *agentcore.Multiplexer, all bool) (wake clocksync.Instant, waits bool) {

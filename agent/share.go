@@ -29,7 +29,7 @@ type shareKey struct {
 // shares are the multiplexers of the process.
 var shares bus.Pool[shareKey, *multiplexer] //nolint:gochecknoglobals // Members that know nothing of each other share a connection.
 
-// connectMember makes a member with a connection, its own or one that is there already.
+// connectMember makes a member with its own connection or an existing connection.
 func (j *joining) connectMember(ctx context.Context, url string, cfg *Config) (m *Member, err error) {
 	server, options, err := j.findServer(url)
 	if err != nil {

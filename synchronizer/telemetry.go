@@ -113,8 +113,7 @@ type meters struct {
 	step, latency func(time.Duration)
 }
 
-// meterSteps makes what is measured while it happens. A nil provider means that
-// nothing is.
+// meterSteps makes the instruments of steps. A nil provider measures nothing.
 func (s *Synchronizer) meterSteps() error {
 	if s.opt.MeterProvider == nil {
 		return nil

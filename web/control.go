@@ -27,7 +27,7 @@ const (
 	tokenHeader = "Pegasus-Token"
 )
 
-// serveControl has a change carried out, and answers with texts that say what is different. A page of another site can neither
+// serveControl has a change carried out, and answers with texts that name the differences. A page of another site can neither
 // read the token nor set its header, and the header Origin has to name this page.
 func (p *Page) serveControl(w http.ResponseWriter, r *http.Request) {
 	if code, err := p.checkControl(r); err != nil {

@@ -75,7 +75,7 @@ func (l *liveLanes) note(at time.Time, s *monitor.Status) *lanesView {
 	return &v.lanesView
 }
 
-// lane is that of a member; nil if it has none.
+// lane is the lane of a member; nil if it has none.
 func (l *liveLanes) lane(s *monitor.Status, m *monitor.MemberStatus) *liveLane {
 	key := [3]string{s.Group, s.Synchronizer, m.Name}
 	if lane := l.lanes[key]; lane != nil || m.Began == nil || m.Ended == nil {

@@ -323,7 +323,7 @@ func (c *Core) noteHeld(now clocksync.Instant, at clocksync.Stamp) error {
 	return nil
 }
 
-// orderStamp makes a stamp one that is no older than those before it.
+// orderStamp makes a stamp no older than the stamps before it.
 func (c *Core) orderStamp(at *clocksync.Stamp) error {
 	told := at.Within
 	boundStamp(at)

@@ -33,7 +33,7 @@ func (c *Core) wakeAt() clocksync.Instant {
 	return wake
 }
 
-// fillDue fills out with what is due.
+// fillDue fills out with everything that is due.
 func (c *Core) fillDue(now clocksync.Instant, at clocksync.Stamp, all bool, out *Output) {
 	if c.left {
 		return

@@ -72,7 +72,7 @@ func unescaped(credentials string) bool {
 	return err != nil
 }
 
-// redactAddresses hides user, password or token in a list of addresses, also in one that
+// redactAddresses hides user, password or token in a list of addresses, also in a list that
 // is not well formed. Where there are any it keeps the last server only, since a
 // comma may be part of a password.
 func redactAddresses(address string) string {

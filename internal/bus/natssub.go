@@ -66,7 +66,7 @@ func (s *natsSub) watch(changes <-chan nats.SubStatus) {
 	}
 }
 
-// endDelivery drops the messages that wait; a call of the handler in progress goes on.
+// endDelivery drops the messages that wait. A running call of the handler continues.
 func (s *natsSub) endDelivery() {
 	s.off.Store(true)
 	dropped := s.countDropped() // nats.go forgets it with the subscription.

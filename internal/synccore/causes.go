@@ -69,7 +69,7 @@ func (t *told) note(now clocksync.Instant, id toldID) (known, full bool) {
 	return known, false
 }
 
-// forgetOld forgets what was told long ago.
+// forgetOld forgets old entries.
 func (t *told) forgetOld(now clocksync.Instant) {
 	if now.Sub(t.looked) < toldLook {
 		return
@@ -176,7 +176,7 @@ func (e *earlier) nextCause(last *causes, witness uint64) control.Cause {
 	return last.Cause
 }
 
-// causeOf is that of what a predicate fires on. The first firing of the term on runs is marked,
+// causeOf is the cause of a firing. The first firing of the term on runs is marked,
 // unless one of them began in the term: only its targets know whether an earlier term has made it.
 func (c *Core) causeOf(last *causes, o *occasion) control.Cause {
 	e, witness := &c.earlier, c.witnessed(o)

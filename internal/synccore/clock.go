@@ -12,7 +12,7 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// mixedClocks says why the stamps of a member cannot be compared with those of the
+// mixedClocks says why the stamps of a member cannot be compared with the stamps of the
 // others; "" if they can.
 func (c *Core) mixedClocks(m *member, h *wire.Hello) string {
 	timeline := h.Quality.Timeline
@@ -69,7 +69,7 @@ func (c *Core) readsReference(m *member) bool {
 	return c.opt.Relative && m.domain == c.opt.Reference
 }
 
-// timeStamp makes a stamp comparable with those of other members. The readings of the
+// timeStamp makes a stamp comparable with the stamps of other members. The readings of the
 // reference clock are the reference time. A bound without a timeline is left out. It
 // is false for a stamp that is too old to be put in the order of its domain, and lost.
 func (c *Core) timeStamp(m *member, at *clocksync.Stamp, out *Output) bool {

@@ -338,7 +338,7 @@ func via[M any](c *Core, list []wire.Addressed[M]) {
 }
 
 func (c *Core) input(in *Input, out *Output) {
-	if in.By != "" && !c.checkSpeaker(in, out) {
+	if in.By != "" && !c.checkMultiplexer(in, out) {
 		if len(out.Rejected) == 0 {
 			out.Unproven++
 		}
@@ -413,7 +413,7 @@ func (c *Core) reach(at clocksync.Instant) {
 	c.reached = max(c.reached, at)
 }
 
-// heardUpTo is up to when what was not heard was not said.
+// heardUpTo is the instant up to which all messages that were sent have arrived.
 func (c *Core) heardUpTo() clocksync.Instant {
 	if c.reached == 0 {
 		return c.now
@@ -492,7 +492,7 @@ func (c *Core) recycle() {
 	c.rows.unused = c.det.Released(c.rows.unused)
 }
 
-// nextWake is when the machine next has something to do by itself.
+// nextWake is when the machine next has something to do without an input.
 func (c *Core) nextWake() clocksync.Instant {
 	wake := clocksync.MaxInstant
 	if c.tuple { // else there is nothing to fire on

@@ -237,7 +237,7 @@ func (w *runs) spent(f *found, r *plan.Rule, s *ruleState) bool {
 	return r.Once == config.OnceMember && one.fired || r.Detector.Until != nil && one.held(f.ready)
 }
 
-// takeRemembered is what another machine remembered of a member that enters, which goes on from there.
+// takeRemembered is the memory of another machine about a member that enters, which continues from there.
 func (j *judgement) takeRemembered(w *runs, m *member) alone {
 	s := &j.states[w.rule]
 	i := placeOf(s.ones, m)

@@ -624,7 +624,7 @@ func (c *Core) heardBefore(k *Kept) {
 	}
 }
 
-// succeedLeader is for a machine that has followed another one, and goes on in its place: the
+// succeedLeader is for a machine that has followed another machine, and takes its place: the
 // detectors of rules begin with the states in force, and the section balance by itself.
 func (c *Core) succeedLeader() {
 	c.opt.Follows, c.led, c.before = false, c.now, c.decisions

@@ -107,7 +107,7 @@ func kindsOf(state scgs.Schema) []scgs.Type {
 	return kinds
 }
 
-// ownStamp gives a stamp without a clock domain that of its member.
+// ownStamp gives a stamp without a clock domain the domain of its member.
 func (m *member) ownStamp(at *clocksync.Stamp) {
 	if at.Domain == "" {
 		at.Domain = m.domain

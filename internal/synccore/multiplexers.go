@@ -125,8 +125,8 @@ func (r *membership) unlistMember(m *member) {
 	x.listed, x.version, x.whole, x.at = x.listed[:0], 0, false, clocksync.Stamp{}
 }
 
-// checkSpeaker checks that a multiplexer which brings a frame speaks for its member.
-func (c *Core) checkSpeaker(in *Input, out *Output) bool {
+// checkMultiplexer checks that a multiplexer which brings a frame speaks for its member.
+func (c *Core) checkMultiplexer(in *Input, out *Output) bool {
 	m := c.members[in.From]
 	switch {
 	case in.Kind == InHello:

@@ -142,7 +142,7 @@ func (c *Core) restartTerm(r *Options, out *Output) {
 	}
 }
 
-// raiseTerm goes on in a later term, since members obey no earlier one. Everything stays as it
+// raiseTerm continues in a later term, since members obey no earlier one. Everything stays as it
 // is: members, epoch and its number, memory, where the predicates stand, the program. A
 // signal under way is sent again in the new term, where its target can read that it is the
 // same; else a member that has taken the new term refuses it, as at the beginning of an

@@ -74,7 +74,7 @@ func (m *member) gaps(yield func(wire.Resend, *gap) bool) {
 	}
 }
 
-// stashReport keeps a report that is ahead of its turn, and asks for what is missing.
+// stashReport keeps a report that is ahead of its turn, and asks for the missing ones.
 func (c *Core) stashReport(m *member, r *wire.Report, at *clocksync.Stamp, out *Output) {
 	i, found := slices.BinarySearchFunc(m.stash, r.Seq, func(h held, seq uint64) int {
 		return cmp.Compare(h.Seq, seq)
@@ -135,7 +135,7 @@ func (c *Core) lack(m *member) {
 	c.lacking.look, m.asks = c.now, c.now
 }
 
-// repairGaps asks for what is missing, and gives up on rings that do not answer.
+// repairGaps asks for missing reports, and gives up on rings that do not answer.
 func (c *Core) repairGaps(out *Output) {
 	if c.now < c.lacking.look {
 		return
@@ -214,7 +214,7 @@ func (c *Core) giveUp(m *member, first uint64, out *Output) {
 	c.takeStashed(m, out)
 }
 
-// takeGone takes the answer that a ring no longer has what was asked for.
+// takeGone takes the answer that a ring no longer has the reports that were asked for.
 func (c *Core) takeGone(from string, g *wire.Gone, out *Output) {
 	if m := c.findSender(from, g.Member, g.Incarnation, out); m != nil {
 		c.giveUp(m, g.First, out)

@@ -102,7 +102,7 @@ func (q *queue) nextOf(c code) (best *open) {
 	return best
 }
 
-// strange is how many of the tasks that wait and are looked at another member can run, and that of the store cannot.
+// strange is how many of the tasks that wait and are looked at another member can run, and the store's member cannot.
 func (s *Store) strange(to code) (n int) {
 	if s.waiting.strange == 0 {
 		return 0
