@@ -208,7 +208,7 @@ func OwnConn() Option { return func(j *joining) { j.own = true } }
 // WithNATS dials with these options, such as nats.UserCredentials, instead of the settings of
 // the environment; see the package connect. Options for reconnecting, pings, buffers and
 // handlers have no effect. WithNATS without options ignores the environment too. Members share
-// a connection only if they have the same value of WithNATS.
+// a connection only if Join gets the same Option for them, the result of a single call of WithNATS.
 func WithNATS(options ...nats.Option) Option {
 	given := append([]nats.Option{}, options...)
 	return func(j *joining) { j.nats = &given }

@@ -12,7 +12,7 @@ import (
 )
 
 // RegionHandlers declares a region for [Config].Regions, and the activations that the
-// program has handlers for there. A cancellation needs none.
+// program has handlers for there. A cancellation needs no handler.
 type RegionHandlers struct {
 	Region      string   // its name
 	Activations []string // the names given to [OnActivate] or [OnActivateNow]

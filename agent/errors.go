@@ -54,7 +54,7 @@ func (e *RefusedError) Error() string {
 // declares. Join returns it for Config.State, and Set for the state. Change the struct or the
 // declaration, so that they have the same fields. Find it with errors.As.
 //
-// Its Type is the [reflect.Type] of the state, nil if the state was nil. Its Field is the field
-// at fault: of the struct, or as declared where the struct has none; empty for the type itself.
-// Its Reason says what failed and what to do.
+// Its Type is the [reflect.Type] of the state, nil if the state was nil. Its Field is the
+// name of the field at fault: in the struct, or in the declaration if the struct lacks the field.
+// It is empty if the fault is the type itself. Its Reason says what failed and what to do.
 type StateError = gostate.StateError

@@ -410,10 +410,11 @@ func (m *Member) Stats() Stats {
 	return s
 }
 
-// Close leaves the group. It cancels open regions, also those that threads have entered, with
-// [ErrClosed], and tells the synchronizer. Everything the member started has ended when Close
-// returns. It waits for the server at most about two seconds and does not wait for regions. A
-// handler must not call it. Closing again does nothing and returns the same.
+// Close leaves the group. It cancels open regions of the member and of its threads with
+// [ErrClosed], and tells the synchronizer. The member's own goroutines have ended when Close
+// returns; code in regions, which runs on goroutines of the program, may still run. Close waits
+// for the server at most about two seconds. A handler must not call it. Closing again does
+// nothing and returns the same error.
 func (m *Member) Close() error { return m.leave() }
 
 // partPause is how often Leave looks whether the member may leave.

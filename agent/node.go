@@ -87,10 +87,11 @@ type Node struct {
 	leave       func() error
 }
 
-// JoinNode makes processors of this process and joins them to a group whose synchronizer runs a
-// program. It dials two connections to the NATS server at url, one for states and signals, and
-// one for inputs and results. It fails as [Join] does, if the group's state is not the state of
-// processors, and if the threads of a block have another state than its [ThreadState].
+// JoinNode creates the processors of cfg in this process and joins them to a group whose
+// synchronizer runs a program (package control/program). It dials two connections to the NATS server at
+// url, one for states and signals, and one for inputs and results. It fails where [Join] fails.
+// It also fails if the group does not consist of processors, or if the threads of a block have
+// another state than its [ThreadState].
 //
 // A block whose node is gone is lost to its program, which decides what follows.
 func JoinNode(ctx context.Context, url string, cfg NodeConfig, blocks ...BlockCode) (*Node, error) {

@@ -29,10 +29,11 @@ func OnActivate(name string, handle Handler) RegionOption {
 	return onActivate(name, handle, control.AtCheck)
 }
 
-// OnActivateNow declares the handler of an activation that does not wait for the
-// work: it runs at once, on a goroutine of the region beside it, one signal after
-// the other. Its error is returned by the next Check or Wait, or else by Region,
-// which waits for it; if it panics the region is cancelled and Region panics.
+// OnActivateNow declares the handler of an activation that runs at once, while the work
+// of the region runs. The handlers of a region run on a goroutine of their own, one signal
+// after the other. The next Check or Wait returns the handler's error. If there is none,
+// Region waits for the handler and returns the error. If the handler panics, the region is
+// cancelled and Region panics.
 func OnActivateNow(name string, handle Handler) RegionOption {
 	return onActivate(name, handle, control.AtOnce)
 }

@@ -15,9 +15,9 @@ type Owner interface {
 	bind(state any) (setter, error)
 }
 
-// State sets states of an owner that are all of the same struct type. It does the same as the
-// Set of the owner at less cost, and takes no other type by mistake. Several goroutines may use
-// it at once, beside other States of the owner and beside its Set.
+// State sets the states of an [Owner], all of the struct type T. It does the same as the owner's
+// Set at less cost, and the compiler refuses other types. Several goroutines may use it at once,
+// beside other States of the owner and beside its Set.
 type State[T any] struct{ setter }
 
 // StateOf binds a struct type to the declared state of its owner. It fails as the owner's

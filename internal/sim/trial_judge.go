@@ -665,7 +665,7 @@ func (t *trial) same() (differs string, wait time.Duration) {
 			return fmt.Sprintf("%s is %s, and is not there", m.Name, m.Standing), 0
 		case m.Standing != monitor.InEpoch:
 			differs = strings.TrimSuffix(fmt.Sprintf("%s has begun %d states and is%s, it is %s: %s", m.Name, a.sets, notThere, m.Standing, m.Why), ": ")
-			_, said, _ := strings.Cut(m.Why, " is let in again in ")
+			_, said, _ := strings.Cut(m.Why, " is admitted again in ")
 			d, err := time.ParseDuration(said)
 			if err != nil {
 				return differs, 0

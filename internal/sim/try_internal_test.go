@@ -298,7 +298,7 @@ synchronizers:
 			if len(r.Breaches) > 0 || r.Content < 5*time.Second {
 				t.Errorf("%v, all was right again after %v", r.Breaches, r.Content)
 			}
-		} else if len(r.Breaches) == 0 || !strings.Contains(r.Breaches[0], "and is let in again in "+said) {
+		} else if len(r.Breaches) == 0 || !strings.Contains(r.Breaches[0], "and is admitted again in "+said) {
 			t.Errorf("who is let in later than in %s: %v", said, r.Breaches)
 		}
 	}
