@@ -61,7 +61,7 @@ func TestRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := append(controllers(), controller{"coin", reportPublish, startCoin})
+	all := append(controllers(), controller{"coin", reportPublish, startCoin, nil})
 	o := &Options{Program: bench.Program{Command: []string{program, workerArgument}}, Time: time.Second, Seed: 1}
 	r, err := compare(t.Context(), o, all)
 	if err != nil {
@@ -100,11 +100,11 @@ func TestRunFails(t *testing.T) {
 	}
 	o := Options{Program: bench.Program{Command: []string{program, workerArgument}}, Time: time.Second}
 	broken := errors.New("it is broken")
-	_, err = compare(t.Context(), &o, []controller{{"odd", reportPublish, func(context.Context, *run) error { return broken }}})
+	_, err = compare(t.Context(), &o, []controller{{"odd", reportPublish, func(context.Context, *run) error { return broken }, nil}})
 	if !errors.Is(err, broken) || err.Error() != "controller odd: it is broken" {
 		t.Errorf("a controller that does not start: %v", err)
 	}
-	_, err = compare(t.Context(), &o, []controller{{"odd", "carrots", func(context.Context, *run) error { return nil }}})
+	_, err = compare(t.Context(), &o, []controller{{"odd", "carrots", func(context.Context, *run) error { return nil }, nil}})
 	if err == nil || !strings.HasPrefix(err.Error(), `controller odd: worker 0: join: way to report "carrots": it is not known`) {
 		t.Errorf("workers that do not join: %v", err)
 	}
@@ -249,18 +249,19 @@ func TestProxyWithoutServer(t *testing.T) {
 
 // TestServerAdmitsNobodyElse: the server of a run asks for its token.
 func TestServerAdmitsNobodyElse(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
 	s, err := startServer(true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if nc, err := nats.Connect(s.url); !errors.Is(err, nats.ErrAuthorization) {
+	if nc, err := nats.Connect(s.URL); !errors.Is(err, nats.ErrAuthorization) {
 		nc.Close()
 		t.Errorf("without a token: %v", err)
 	}
-	if err := s.end(); err != nil {
+	if err := s.End(); err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Stat(s.dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the directory of JetStream is still there: %v", err)
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+		t.Errorf("the directory of JetStream is still there: %v, %v", left, err)
 	}
 }
