@@ -95,18 +95,18 @@ func TestFlagsAreRefused(t *testing.T) {
 	}
 }
 
-// TestOtherProgram: a program that is not redis-server is an error, with what it printed.
+// TestOtherProgram: a program that is not redis-server is an error, which shows its output.
 func TestOtherProgram(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "redis-server")
 	if err := os.WriteFile(script, []byte("#!/bin/sh\necho no such server\nexit 1\n"), 0o700); err != nil { //nolint:gosec // It is started.
 		t.Fatal(err)
 	}
 	_, err := serveRedis(t.Context(), script)
-	if want := "redis-server: it ended at once: check that redis-server on the PATH is of Redis: no such server"; err == nil || err.Error() != want {
+	if want := "redis-server: the program ended at once: check that redis-server on the PATH is of Redis: no such server"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 	_, err = serveRedis(t.Context(), script+"-that-is-not-there")
-	if err == nil || !strings.HasPrefix(err.Error(), "redis-server: it cannot start: ") {
+	if err == nil || !strings.HasPrefix(err.Error(), "redis-server: the program cannot start: ") {
 		t.Errorf("%v", err)
 	}
 }
@@ -137,7 +137,7 @@ func TestSender(t *testing.T) {
 			return ctx.Err()
 		}
 		if text == "1" {
-			return errors.New("it is broken")
+			return errors.New("broken")
 		}
 		return nil
 	}, func(err error) { failed <- err })
@@ -156,7 +156,7 @@ func TestSender(t *testing.T) {
 	if got := fmt.Sprint(<-sent, <-sent); got != "01" && got != "0 1" {
 		t.Errorf("sent %s", got)
 	}
-	if err := <-failed; err.Error() != `message "1" to the server: it is broken` {
+	if err := <-failed; err.Error() != `message "1" to the server: broken` {
 		t.Error(err)
 	}
 	if err := s.close(); err != nil {

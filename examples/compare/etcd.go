@@ -61,13 +61,13 @@ func serveEtcd(ctx context.Context) (*peers.Server, error) {
 	cfg.GRPCAdditionalServerOptions = []grpc.ServerOption{grpc.StatsHandler(&count)}
 	e, err := embed.StartEtcd(cfg)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("etcd: it cannot start: %w", err), os.RemoveAll(dir))
+		return nil, errors.Join(fmt.Errorf("etcd: the server cannot start: %w", err), os.RemoveAll(dir))
 	}
 	end := func() error {
 		e.Close()
 		return os.RemoveAll(dir)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("it was not ready within %v: end other programs on this machine, or free space in %s", patience, os.TempDir()))
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("the server was not ready within %v: end other programs on this machine, or free space in %s", patience, os.TempDir()))
 	defer cancel()
 	select {
 	case <-e.Server.ReadyNotify():

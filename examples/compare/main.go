@@ -3,8 +3,8 @@
 //
 //	cd examples/compare && go run .
 //
-// The comparison takes about three minutes. The load, the delays and the judge are those of package internal/peers,
-// and the table has the same columns. Both controllers keep the latest state of each worker, as people write them:
+// The comparison takes about three minutes. Package internal/peers brings the load, the delays and the judge.
+// The table has the same columns. Both controllers keep the latest state of each worker, as people write them:
 //
 //   - etcd, one embedded server that does not wait for the disk. A worker puts its state into a key of its own. The
 //     controller watches the prefix of these keys, and fires by a put into a key that all workers watch.
@@ -25,6 +25,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strings"
 	"time"
 
 	"github.com/gopegasus/pegasus/internal/bench"
@@ -71,7 +72,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, help io.Writer) 
 	}
 	program, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("executable of this program: it cannot be found to start the workers: %w", err)
+		return fmt.Errorf("executable of this program: not found, and the workers need it: %w", err)
 	}
 	c := comparison{}
 	o := peers.Options{
@@ -107,10 +108,10 @@ func (c *comparison) write(out io.Writer, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(out).Encode(c)
 	}
-	text := show.Machine(&c.Machine) + "\n"
+	lines := []string{show.Machine(&c.Machine)}
 	for _, left := range c.LeftOut {
-		text += "left out: " + left + "\n"
+		lines = append(lines, "left out: "+left)
 	}
-	_, err := io.WriteString(out, text+"\n"+show.Peers(c.Result))
+	_, err := io.WriteString(out, strings.Join(lines, "\n")+"\n\n"+show.Peers(c.Result))
 	return err
 }

@@ -56,7 +56,7 @@ func tryRedis(ctx context.Context, program string) (*peers.Server, error) {
 	cmd.Stdout, cmd.Stderr = &log, &log
 	if err := cmd.Start(); err != nil {
 		cancel()
-		return nil, fmt.Errorf("redis-server: it cannot start: %w", err)
+		return nil, fmt.Errorf("redis-server: the program cannot start: %w", err)
 	}
 	ended := make(chan struct{})
 	go func() { // Until end.
@@ -89,7 +89,7 @@ func findPort(ctx context.Context) (int, error) {
 
 // waitForRedis waits until a server answers.
 func waitForRedis(ctx context.Context, c *redis.Client, ended <-chan struct{}) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("it was not ready within %v: end other programs on this machine", patience))
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("the server was not ready within %v: end other programs on this machine", patience))
 	defer cancel()
 	again := time.NewTicker(10 * time.Millisecond)
 	defer again.Stop()
@@ -100,7 +100,7 @@ func waitForRedis(ctx context.Context, c *redis.Client, ended <-chan struct{}) e
 		select {
 		case <-again.C:
 		case <-ended:
-			return errors.New("it ended at once: check that redis-server on the PATH is of Redis")
+			return errors.New("the program ended at once: check that redis-server on the PATH is of Redis")
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

@@ -26,7 +26,7 @@ type controller struct {
 	report string // how its workers report
 	// start starts it before the workers join. It adds to the run what has to be called at the end.
 	start func(ctx context.Context, r *run) error
-	// serve starts the server of one run; nil: a NATS server.
+	// serve starts a server for a run; nil: a NATS server.
 	serve func(ctx context.Context) (*Server, error)
 }
 
@@ -34,7 +34,7 @@ type controller struct {
 type Controller struct {
 	// Name stands in results, and names the controller to the workers.
 	Name string
-	// Serve starts the server of one run.
+	// Serve starts a server for a run.
 	Serve func(ctx context.Context) (*Server, error)
 	// Watch starts to bring the reports of all workers into a view, on one goroutine. It is called before a worker joins.
 	// The function that it returns ends that goroutine and waits for it.

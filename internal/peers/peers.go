@@ -32,7 +32,7 @@ type Options struct {
 
 	Time time.Duration // of each controller; half of it without a delay
 	Seed uint64        // of the times of the workers and of the delays
-	More []Controller  // are compared after those of this package
+	More []Controller  // to compare as well, at the end
 }
 
 // controllers are all that are compared, in order.
