@@ -51,11 +51,12 @@ func TestRuns(t *testing.T) {
 		if l.Controller != "etcd" && l.Controller != "redis" {
 			continue
 		}
-		if l.Firings == 0 || l.P50 <= 0 || l.OverBare <= 0 || l.CPU <= 0 {
+		// With a delay all firings of so short a run may be false, which have no latency.
+		if l.Firings == 0 || l.CPU <= 0 || !l.Delayed && (l.P50 <= 0 || l.OverBare <= 0) {
 			t.Errorf("nothing was fired or received: %+v", l)
 		}
-		// A change is one put of etcd, and two commands of Redis.
-		if a := map[string]float64{"etcd": 1, "redis": 2}[l.Controller]; l.Messages < a || l.Messages > a+0.5 {
+		// A change is one put of etcd, and two commands of Redis. A few may still wait at the end.
+		if a := map[string]float64{"etcd": 1, "redis": 2}[l.Controller]; l.Messages < 0.9*a || l.Messages > a+0.5 {
 			t.Errorf("messages for each change: %+v", l)
 		}
 	}

@@ -12,7 +12,7 @@
 //     subscribes to the channel, and fires by PUBLISH on another one. The column of messages counts commands.
 //
 // A call of either client waits for the answer of the server. So each worker and each controller sends in order on a
-// goroutine of its own, and the worker does not wait.
+// goroutine of its own, and the worker does not wait. A delayed answer holds up the next message, unlike with bare NATS.
 package main
 
 import (
