@@ -173,7 +173,7 @@ func (c *Connection) OnReport(report func(state string) error) {
 	c.w.report = func(n int64) error { return report(string(encodeState(n))) }
 }
 
-// OnLeave adds what is called when the worker leaves, and when Join fails. The last function is called first.
+// OnLeave adds a function to call when the worker leaves, and when Join fails. The last one is called first.
 func (c *Connection) OnLeave(leave func() error) { c.w.leaves = append(c.w.leaves, leave) }
 
 // Receive records the number of a firing. Any goroutine may call it.
