@@ -39,7 +39,7 @@ having = { grep -rlE --include='*.go' --exclude-dir=.git --exclude-dir=tools '$(
 # "make ci" takes at most 12 minutes on two cores, and .ci/run, which adds MORE, at most 15. The
 # race run is last: its closing lines tell how many tests ran.
 PARTS := lint cross configs fuzz systems system
-MORE  := simulate broken types browser
+MORE  := simulate broken types browser compare
 
 # BUDGET is how many seconds all parts may take together. A part that is added takes another out.
 BUDGET ?= 1200
@@ -62,7 +62,7 @@ define timed
 	fi
 endef
 
-.PHONY: help test ci ci-rest release reproduce nightly vet lint fmt cross race race-all system fuzz configs man types browser shots bench deep systems simulate broken figures hunt
+.PHONY: help test ci ci-rest release reproduce nightly vet lint fmt cross race race-all system fuzz configs man types browser compare shots bench deep systems simulate broken figures hunt
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -192,6 +192,10 @@ types: bin/page/node_modules/.package-lock.json ## check the types of the page's
 browser: bin/page/node_modules/.package-lock.json ## drive each page in Chromium, against a live run and its journal
 	@echo "== browser"
 	cd tools/shots && $(GO) test -timeout 2m -count 1 ./...
+
+compare: ## vet and test the comparison with etcd and Redis, a module of its own; Redis needs a redis-server
+	@echo "== compare"
+	cd examples/compare && $(GO) vet . && $(GO) test .
 
 shots: ## the pictures of docs/ui.md; needs chromium
 	@d=$$(mktemp -d) && cd tools/shots && $(GO) build -o "$$d/shots" . && cd ../.. && "$$d/shots" docs/ui; status=$$?; rm -rf "$$d"; exit $$status

@@ -26,16 +26,43 @@ type controller struct {
 	report string // how its workers report
 	// start starts it before the workers join. It adds to the run what has to be called at the end.
 	start func(ctx context.Context, r *run) error
+	// serve starts a server for a run; nil: a NATS server.
+	serve func(ctx context.Context) (*Server, error)
+}
+
+// Controller is a controller over another server than NATS. It keeps the latest state of each worker.
+type Controller struct {
+	// Name stands in results, and names the controller to the workers.
+	Name string
+	// Serve starts a server for a run.
+	Serve func(ctx context.Context) (*Server, error)
+	// Watch starts to bring the reports of all workers into a view, on one goroutine. It is called before a worker joins.
+	// The function that it returns ends that goroutine and waits for it.
+	Watch func(ctx context.Context, s *Server, v *View) (end func() error, err error)
+	// Join connects a worker, in the worker's process.
+	Join func(ctx context.Context, c *Connection) error
+}
+
+// inside is the controller as it is run.
+func (c *Controller) inside() controller {
+	return controller{c.Name, c.Name, func(ctx context.Context, r *run) error {
+		v := &View{states: make([]int, r.workers), record: &r.record}
+		end, err := c.Watch(ctx, r.server, v)
+		if err == nil {
+			r.ends = append(r.ends, end)
+		}
+		return err
+	}, c.Serve}
 }
 
 // controllers are compared, in this order.
 func controllers() []controller {
 	return []controller{
-		{"pegasus", reportPegasus, startPegasus},
-		{"nats", reportPublish, startSubscriber},
-		{"nats-kv", reportKV, startKVWatcher},
-		{"poll-nats", reportAsked, startPoller},
-		{"poll-kv", reportKV, startKVPoller},
+		{"pegasus", reportPegasus, startPegasus, nil},
+		{"nats", reportPublish, startSubscriber, nil},
+		{"nats-kv", reportKV, startKVWatcher, nil},
+		{"poll-nats", reportAsked, startPoller, nil},
+		{"poll-kv", reportKV, startKVPoller, nil},
 	}
 }
 
@@ -80,7 +107,7 @@ func startPegasus(ctx context.Context, r *run) error {
 		return err
 	}
 	complete, once := make(chan struct{}), sync.Once{}
-	s, err := synchronizer.Start(ctx, r.url, cfg, synchronizer.Options{Tenant: group, NATS: []nats.Option{nats.Token(r.token)}, Observe: func(e monitor.Event) {
+	s, err := synchronizer.Start(ctx, r.server.URL, cfg, synchronizer.Options{Tenant: group, NATS: []nats.Option{nats.Token(r.server.Token)}, Observe: func(e monitor.Event) {
 		switch e := e.(type) {
 		case monitor.Epoch:
 			if len(e.Members) == r.workers {
@@ -127,21 +154,36 @@ func statesOf(v *monitor.Verdict, workers int) []int {
 	return states
 }
 
-// view is the latest state of each worker, for one goroutine. It fires when all have become idle.
-type view struct {
+// View is the latest state of each worker, for one goroutine. It fires when all have become idle.
+type View struct {
+	// Tell sends the number of a firing to all workers. It is set before the first state is known.
+	Tell func(number []byte) error
+
 	states []int
 	idle   bool // all of them
 	fired  uint64
 	record *record
-	nc     *nats.Conn
 }
 
-func newView(r *run, nc *nats.Conn) *view {
-	return &view{states: make([]int, r.workers), record: &r.record, nc: nc}
+func newView(r *run, nc *nats.Conn) *View {
+	return &View{
+		Tell:   func(number []byte) error { return nc.Publish(subjectTold, number) },
+		states: make([]int, r.workers), record: &r.record,
+	}
 }
+
+// Update replaces the state of a worker by the text that it reported, and fires if all have become idle. A text that is
+// no state is an error of the run.
+func (v *View) Update(worker, state string) {
+	v.replaceState(worker, state)
+	v.fireOnce()
+}
+
+// Fail ends the run with an error, at its end. Any goroutine may call it.
+func (v *View) Fail(err error) { v.record.fail(err) }
 
 // replaceState takes a message of a worker. A message that is no state is an error of the run.
-func (v *view) replaceState(worker, state string) {
+func (v *View) replaceState(worker, state string) {
 	w, err1 := strconv.Atoi(worker)
 	n, err2 := strconv.Atoi(state)
 	if err := errors.Join(err1, err2); err != nil || w < 0 || w >= len(v.states) {
@@ -152,7 +194,7 @@ func (v *view) replaceState(worker, state string) {
 }
 
 // fireOnce fires if all are idle and were not all idle at the last call.
-func (v *view) fireOnce() {
+func (v *View) fireOnce() {
 	was := v.idle
 	v.idle = true
 	for _, n := range v.states {
@@ -163,19 +205,19 @@ func (v *view) fireOnce() {
 	}
 }
 
-func (v *view) fire() {
+func (v *View) fire() {
 	v.fired++
 	v.record.addFiring(v.fired, append([]int(nil), v.states...))
-	if err := v.nc.Publish(subjectTold, strconv.AppendUint(nil, v.fired, 10)); err != nil {
+	if err := v.Tell(strconv.AppendUint(nil, v.fired, 10)); err != nil {
 		v.record.fail(fmt.Errorf("message to the workers: %w", err))
 	}
 }
 
 // connect connects a controller, which is disconnected at the end.
 func (r *run) connect() (*nats.Conn, error) {
-	nc, err := nats.Connect(r.url, nats.Token(r.token))
+	nc, err := nats.Connect(r.server.URL, nats.Token(r.server.Token))
 	if err != nil {
-		return nil, fmt.Errorf("connection to %s: %w", r.url, err)
+		return nil, fmt.Errorf("connection to %s: %w", r.server.URL, err)
 	}
 	r.ends = append(r.ends, func() error {
 		nc.Close()
@@ -192,8 +234,7 @@ func startSubscriber(_ context.Context, r *run) error {
 	}
 	v := newView(r, nc)
 	if _, err := nc.Subscribe(subjectState+"*", func(m *nats.Msg) {
-		v.replaceState(strings.TrimPrefix(m.Subject, subjectState), string(m.Data))
-		v.fireOnce()
+		v.Update(strings.TrimPrefix(m.Subject, subjectState), string(m.Data))
 	}); err != nil {
 		return fmt.Errorf("subscription to %s*: %w", subjectState, err)
 	}
@@ -236,8 +277,7 @@ func startKVWatcher(ctx context.Context, r *run) error {
 					return
 				}
 				if e != nil { // Nil follows the values that were there before.
-					v.replaceState(e.Key(), string(e.Value()))
-					v.fireOnce()
+					v.Update(e.Key(), string(e.Value()))
 				}
 			case <-ctx.Done():
 				return
@@ -261,7 +301,7 @@ func (r *run) background(ctx context.Context, work func(context.Context)) {
 }
 
 // poll reads the states of all workers at a fixed rate, each time before it decides.
-func (r *run) poll(ctx context.Context, v *view, read func(context.Context) error) {
+func (r *run) poll(ctx context.Context, v *View, read func(context.Context) error) {
 	r.background(ctx, func(ctx context.Context) {
 		due := time.NewTicker(pollEvery)
 		defer due.Stop()

@@ -2,6 +2,7 @@
 // between busy and idle, and when all of them are idle at one instant, each of them is to be informed. The server, the
 // controller and the judge run in this process. Each worker is a process of its own, the program started again as a
 // [Worker].
+// A program can compare more controllers, each a [Controller] over a server of its own: examples/compare does.
 //
 // All processes run on one machine and read one monotonic clock. A worker reads it directly before and after each
 // change of its state, around the call that reports the change: the change was made at some instant of this bracket.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,11 +32,21 @@ type Options struct {
 
 	Time time.Duration // of each controller; half of it without a delay
 	Seed uint64        // of the times of the workers and of the delays
+	More []Controller  // to compare as well, at the end
+}
+
+// controllers are all that are compared, in order.
+func (o *Options) controllers() []controller {
+	all := controllers()
+	for i := range o.More {
+		all = append(all, o.More[i].inside())
+	}
+	return all
 }
 
 // Limit is the time after which a comparison is given up.
 func (o *Options) Limit() time.Duration {
-	return time.Duration(len(controllers()))*o.Time + 2*time.Minute
+	return time.Duration(len(o.controllers()))*o.Time + 2*time.Minute
 }
 
 // Result is a comparison.
@@ -70,7 +81,7 @@ const bareNATS = "nats"
 func Run(ctx context.Context, o Options) (*Result, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, o.Limit(), fmt.Errorf("comparison: it took longer than %v: end other programs on this machine", o.Limit()))
 	defer cancel()
-	r, err := compare(ctx, &o, controllers())
+	r, err := compare(ctx, &o, o.controllers())
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
@@ -115,8 +126,7 @@ func (r *Result) compareLatency() {
 // run is the run of one controller under one condition.
 type run struct {
 	workers int
-	url     string // of the server
-	token   string // for it
+	server  *Server
 	record  record
 	ends    []func() error              // of the controller, in reverse order
 	ready   func(context.Context) error // waits until the controller has all workers; may be nil
@@ -134,26 +144,31 @@ func (r *run) end() error {
 
 // measure runs one controller, on a server of its own.
 func measure(ctx context.Context, o *Options, c controller, f fleet, delayed bool) (_ *Leg, err error) {
-	s, err := startServer(c.report == reportKV)
+	serve := c.serve
+	if serve == nil {
+		serve = func(context.Context) (*Server, error) { return startServer(c.report == reportKV) }
+	}
+	s, err := serve(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, s.end()) }()
+	defer func() { err = errors.Join(err, s.End()) }()
 	joins := make([]request, len(f))
 	for i := range joins {
-		joins[i] = request{Op: opJoin, Report: c.report, URL: s.url, Token: s.token}
+		joins[i] = request{Op: opJoin, Report: c.report, URL: s.URL, Token: s.Token}
 	}
 	if delayed {
+		scheme, address, _ := strings.Cut(s.URL, "://")
 		for i := range slowWorkers {
-			p, err := startProxy(ctx, s.nats.Addr().String(), longest, o.Seed+uint64(i))
+			p, err := startProxy(ctx, address, longest, o.Seed+uint64(i))
 			if err != nil {
 				return nil, err
 			}
 			defer p.close()
-			joins[i].URL = "nats://" + p.address()
+			joins[i].URL = scheme + "://" + p.address()
 		}
 	}
-	r := &run{workers: len(f), url: s.url, token: s.token}
+	r := &run{workers: len(f), server: s}
 	defer func() { err = errors.Join(err, r.end()) }()
 	if err := c.start(ctx, r); err != nil {
 		return nil, err
@@ -175,7 +190,7 @@ func measure(ctx context.Context, o *Options, c controller, f fleet, delayed boo
 }
 
 // alternate lets the workers change their states, and judges the record.
-func (r *run) alternate(ctx context.Context, o *Options, c controller, f fleet, s *ownServer, delayed bool) (*Leg, error) {
+func (r *run) alternate(ctx context.Context, o *Options, c controller, f fleet, s *Server, delayed bool) (*Leg, error) {
 	if err := pause(ctx, settle); err != nil {
 		return nil, err
 	}
@@ -221,20 +236,20 @@ func pause(ctx context.Context, d time.Duration) error {
 }
 
 // spent is the processor time of all processes and the messages to the server so far.
-func spent(ctx context.Context, f fleet, s *ownServer) (cpu time.Duration, messages int64, err error) {
+func spent(ctx context.Context, f fleet, s *Server) (cpu time.Duration, messages int64, err error) {
 	answers, err := f.call(ctx, each(request{Op: opSpent}, len(f)))
 	if err != nil {
 		return 0, 0, err
 	}
-	cpu = bench.Used()
-	for _, a := range answers {
-		cpu += a.CPU
-	}
-	v, err := s.nats.Varz(nil)
+	cpu, messages, err = s.Spent()
 	if err != nil {
 		return 0, 0, fmt.Errorf("statistics of the server: %w", err)
 	}
-	return cpu, v.InMsgs, nil
+	cpu += bench.Used()
+	for _, a := range answers {
+		cpu += a.CPU
+	}
+	return cpu, messages, nil
 }
 
 // fleet is the processes of the workers.
@@ -271,43 +286,48 @@ func (f fleet) end() error {
 	return errors.Join(errs...)
 }
 
-// ownServer is a NATS server for one run. It is not package embedded's, because its statistics are needed.
-type ownServer struct {
-	nats       *server.Server
-	url, token string
-	dir        string // of JetStream; empty: none
+// Server is a server for one run, on the loopback interface.
+type Server struct {
+	// URL of it: a scheme, an address and a port, such as nats://127.0.0.1:4222. The proxies have the same scheme.
+	URL string
+	// Token is what a client shows to it; empty: nothing.
+	Token string
+	// Spent returns the processor time that it has used outside of this process, and how many messages it has received.
+	Spent func() (cpu time.Duration, messages int64, err error)
+	// End ends the server, and deletes its files.
+	End func() error
 }
 
-// startServer starts a server on a free port of the loopback interface. It admits clients with a random token only.
-func startServer(jetStream bool) (_ *ownServer, err error) {
-	s := &ownServer{token: rand.Text()}
+// startServer starts a NATS server on a free port. It admits clients with a random token only. It is not package
+// embedded's, because its statistics are needed.
+func startServer(jetStream bool) (_ *Server, err error) {
+	token, dir := rand.Text(), ""
 	if jetStream {
-		if s.dir, err = os.MkdirTemp("", "pegasus-peers"); err != nil {
+		if dir, err = os.MkdirTemp("", "pegasus-peers"); err != nil {
 			return nil, fmt.Errorf("directory for JetStream: %w", err)
 		}
 	}
-	s.nats, err = server.NewServer(&server.Options{
-		Host: "127.0.0.1", Port: server.RANDOM_PORT, Authorization: s.token, JetStream: jetStream, StoreDir: s.dir,
+	ns, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, Authorization: token, JetStream: jetStream, StoreDir: dir,
 		NoSigs: true, NoLog: true, NoSystemAccount: true,
 	})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("NATS server: %w", err), s.end())
+		return nil, errors.Join(fmt.Errorf("NATS server: %w", err), os.RemoveAll(dir))
 	}
-	s.nats.Start()
-	if !s.nats.ReadyForConnections(patience) || jetStream && !s.nats.JetStreamEnabled() {
-		return nil, errors.Join(fmt.Errorf("NATS server: it was not ready within %v: end other programs on this machine, or free space in %s", patience, os.TempDir()), s.end())
+	end := func() error {
+		ns.Shutdown()
+		ns.WaitForShutdown()
+		return os.RemoveAll(dir) // Nothing, without a directory.
 	}
-	s.url = s.nats.ClientURL()
-	return s, nil
-}
-
-func (s *ownServer) end() error {
-	if s.nats != nil {
-		s.nats.Shutdown()
-		s.nats.WaitForShutdown()
+	ns.Start()
+	if !ns.ReadyForConnections(patience) || jetStream && !ns.JetStreamEnabled() {
+		return nil, errors.Join(fmt.Errorf("NATS server: it was not ready within %v: end other programs on this machine, or free space in %s", patience, os.TempDir()), end())
 	}
-	if s.dir == "" {
-		return nil
-	}
-	return os.RemoveAll(s.dir)
+	return &Server{URL: ns.ClientURL(), Token: token, End: end, Spent: func() (time.Duration, int64, error) {
+		v, err := ns.Varz(nil)
+		if err != nil {
+			return 0, 0, err
+		}
+		return 0, v.InMsgs, nil
+	}}, nil
 }

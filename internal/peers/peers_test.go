@@ -28,7 +28,7 @@ const workerArgument = "peers-worker"
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == workerArgument {
-		if err := Worker(context.Background(), os.Stdin, os.Stdout); err != nil {
+		if err := WorkerWith(context.Background(), os.Stdin, os.Stdout, []Controller{coin}); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -37,22 +37,41 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// startCoin is a controller that fires on a coin with each change, on its view of the states.
-func startCoin(_ context.Context, r *run) error {
-	nc, err := r.connect()
-	if err != nil {
-		return err
-	}
-	v, coin := newView(r, nc), rand.New(rand.NewPCG(1, 1)) //nolint:gosec // A test.
-	if _, err := nc.Subscribe(subjectState+"*", func(m *nats.Msg) {
-		v.replaceState(strings.TrimPrefix(m.Subject, subjectState), string(m.Data))
-		if coin.IntN(2) == 0 {
-			v.fire()
+// coin is a controller that fires on a coin with each change, on its view of the states.
+var coin = Controller{
+	Name:  "coin",
+	Serve: func(context.Context) (*Server, error) { return startServer(false) },
+	Watch: func(_ context.Context, s *Server, v *View) (func() error, error) {
+		nc, err := nats.Connect(s.URL, nats.Token(s.Token))
+		if err != nil {
+			return nil, err
 		}
-	}); err != nil {
-		return err
-	}
-	return nc.FlushTimeout(patience)
+		v.Tell = func(number []byte) error { return nc.Publish(subjectTold, number) }
+		dice := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // A test.
+		_, err = nc.Subscribe(subjectState+"*", func(m *nats.Msg) {
+			v.replaceState(strings.TrimPrefix(m.Subject, subjectState), string(m.Data))
+			if dice.IntN(2) == 0 {
+				v.fire()
+			}
+		})
+		return func() error {
+			nc.Close()
+			return nil
+		}, errors.Join(err, nc.FlushTimeout(patience))
+	},
+	Join: func(_ context.Context, c *Connection) error {
+		nc, err := nats.Connect(c.URL, nats.Token(c.Token))
+		if err != nil {
+			return err
+		}
+		c.OnLeave(func() error {
+			nc.Close()
+			return nil
+		})
+		c.OnReport(func(state string) error { return nc.Publish(subjectState+c.Worker, []byte(state)) })
+		_, err = nc.Subscribe(subjectTold, func(m *nats.Msg) { c.Receive(string(m.Data)) })
+		return errors.Join(err, nc.FlushTimeout(patience))
+	},
 }
 
 // TestRuns runs each controller with processes, and one that fires on a coin as the negative control.
@@ -61,7 +80,7 @@ func TestRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := append(controllers(), controller{"coin", reportPublish, startCoin})
+	all := append(controllers(), coin.inside())
 	o := &Options{Program: bench.Program{Command: []string{program, workerArgument}}, Time: time.Second, Seed: 1}
 	r, err := compare(t.Context(), o, all)
 	if err != nil {
@@ -100,11 +119,11 @@ func TestRunFails(t *testing.T) {
 	}
 	o := Options{Program: bench.Program{Command: []string{program, workerArgument}}, Time: time.Second}
 	broken := errors.New("it is broken")
-	_, err = compare(t.Context(), &o, []controller{{"odd", reportPublish, func(context.Context, *run) error { return broken }}})
+	_, err = compare(t.Context(), &o, []controller{{"odd", reportPublish, func(context.Context, *run) error { return broken }, nil}})
 	if !errors.Is(err, broken) || err.Error() != "controller odd: it is broken" {
 		t.Errorf("a controller that does not start: %v", err)
 	}
-	_, err = compare(t.Context(), &o, []controller{{"odd", "carrots", func(context.Context, *run) error { return nil }}})
+	_, err = compare(t.Context(), &o, []controller{{"odd", "carrots", func(context.Context, *run) error { return nil }, nil}})
 	if err == nil || !strings.HasPrefix(err.Error(), `controller odd: worker 0: join: way to report "carrots": it is not known`) {
 		t.Errorf("workers that do not join: %v", err)
 	}
@@ -167,6 +186,45 @@ func TestOddStates(t *testing.T) {
 	v := monitor.Verdict{Witness: []monitor.Part{{Name: "1", Fields: fields, Row: row}, {Name: "9", Fields: fields, Row: row}, {Name: "x"}}}
 	if got := fmt.Sprint(statesOf(&v, 2)); got != "[-1 7]" {
 		t.Errorf("the states of a witness are %s", got)
+	}
+}
+
+// TestConnection: what a controller over another server tells a worker is recorded.
+func TestConnection(t *testing.T) {
+	var w worker
+	c := &Connection{w: &w}
+	var got []string
+	c.OnReport(func(state string) error {
+		got = append(got, state)
+		return nil
+	})
+	for _, name := range []string{"first", "second"} {
+		c.OnLeave(func() error {
+			got = append(got, name)
+			return nil
+		})
+	}
+	if err := errors.Join(w.changeTo(7), w.leave()); err != nil || fmt.Sprint(got) != "[7 second first]" {
+		t.Errorf("%v, %v", got, err)
+	}
+	c.Receive("12")
+	c.Receive("odd")
+	c.Fail(errors.New("broken"))
+	c.Fail(errors.New("broken again"))
+	if len(w.told) != 1 || w.told[0].Number != 12 || w.failed == nil || w.failed.Error() != "broken" {
+		t.Errorf("%+v, %v", w.told, w.failed)
+	}
+	r := &run{workers: 1}
+	v := newView(r, nil)
+	v.Tell = func([]byte) error { return errors.New("broken") }
+	v.Update("0", "1")
+	if want := "message to the workers: broken"; len(r.record.firings) != 1 || r.record.failed == nil || r.record.failed.Error() != want {
+		t.Errorf("%+v, %v", r.record.firings, r.record.failed)
+	}
+	r.record.failed = nil
+	v.Fail(errors.New("watch"))
+	if r.record.failed == nil || r.record.failed.Error() != "watch" {
+		t.Errorf("%v", r.record.failed)
 	}
 }
 
@@ -249,18 +307,19 @@ func TestProxyWithoutServer(t *testing.T) {
 
 // TestServerAdmitsNobodyElse: the server of a run asks for its token.
 func TestServerAdmitsNobodyElse(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
 	s, err := startServer(true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if nc, err := nats.Connect(s.url); !errors.Is(err, nats.ErrAuthorization) {
+	if nc, err := nats.Connect(s.URL); !errors.Is(err, nats.ErrAuthorization) {
 		nc.Close()
 		t.Errorf("without a token: %v", err)
 	}
-	if err := s.end(); err != nil {
+	if err := s.End(); err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Stat(s.dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the directory of JetStream is still there: %v", err)
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+		t.Errorf("the directory of JetStream is still there: %v, %v", left, err)
 	}
 }

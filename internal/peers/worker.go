@@ -76,7 +76,12 @@ type answer struct {
 
 // Worker is the process of one worker: it answers requests until its input ends.
 func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
-	var w worker
+	return WorkerWith(ctx, in, out, nil)
+}
+
+// WorkerWith is [Worker] for a comparison that has more controllers.
+func WorkerWith(ctx context.Context, in io.Reader, out io.Writer, more []Controller) error {
+	w := worker{more: more}
 	err := bench.Serve(ctx, in, out, func(ctx context.Context, q request) (a answer) {
 		a, err := w.do(ctx, &q)
 		if err != nil {
@@ -89,6 +94,7 @@ func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
 
 // worker reports one state, and records.
 type worker struct {
+	more   []Controller
 	report func(n int64) error // the state
 	leaves []func() error      // in reverse order
 	n      atomic.Int64        // the number of the state
@@ -132,9 +138,13 @@ func (w *worker) join(ctx context.Context, q *request) (err error) {
 	w.change, w.told, w.failed = nil, nil, nil
 	w.n.Store(0)
 	w.report = func(int64) error { return nil }
-	if q.Report == reportPegasus {
+	more := slices.IndexFunc(w.more, func(c Controller) bool { return c.Name == q.Report })
+	switch {
+	case q.Report == reportPegasus:
 		err = w.joinGroup(ctx, q)
-	} else {
+	case more >= 0:
+		err = w.more[more].Join(ctx, &Connection{URL: q.URL, Token: q.Token, Worker: strconv.Itoa(q.Worker), w: w})
+	default:
 		err = w.connect(q)
 	}
 	if err == nil {
@@ -145,6 +155,32 @@ func (w *worker) join(ctx context.Context, q *request) (err error) {
 	}
 	return nil
 }
+
+// Connection is what a [Controller] connects in a worker's process. A worker that leaves needs no call of it any more.
+type Connection struct {
+	// URL of the server, or of a proxy before it.
+	URL string
+	// Token for the server.
+	Token string
+	// Worker is the number of the worker, as [View.Update] takes it.
+	Worker string
+
+	w *worker
+}
+
+// OnReport sets how a state is reported. The function must not wait for the server. [View.Update] takes the text.
+func (c *Connection) OnReport(report func(state string) error) {
+	c.w.report = func(n int64) error { return report(string(encodeState(n))) }
+}
+
+// OnLeave adds a function to call when the worker leaves, and when Join fails. The last one is called first.
+func (c *Connection) OnLeave(leave func() error) { c.w.leaves = append(c.w.leaves, leave) }
+
+// Receive records the number of a firing. Any goroutine may call it.
+func (c *Connection) Receive(number string) { c.w.receiveText(number) }
+
+// Fail fails the run, at its end. Any goroutine may call it.
+func (c *Connection) Fail(err error) { c.w.fail(err) }
 
 // state is the local state of a member.
 type state struct {
@@ -196,11 +232,7 @@ func (w *worker) connect(q *request) error {
 		nc.Close()
 		return nil
 	})
-	_, err = nc.Subscribe(subjectTold, func(m *nats.Msg) {
-		if n, err := strconv.ParseUint(string(m.Data), 10, 64); err == nil {
-			w.receive(n, false)
-		}
-	})
+	_, err = nc.Subscribe(subjectTold, func(m *nats.Msg) { w.receiveText(string(m.Data)) })
 	if err != nil {
 		return fmt.Errorf("subscription to %s: %w", subjectTold, err)
 	}
@@ -237,6 +269,12 @@ func (w *worker) useBucket(nc *nats.Conn, key string) error {
 }
 
 func encodeState(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
+
+func (w *worker) receiveText(number string) {
+	if n, err := strconv.ParseUint(number, 10, 64); err == nil {
+		w.receive(n, false)
+	}
+}
 
 func (w *worker) receive(number uint64, over bool) {
 	now := source.Monotonic()
