@@ -39,7 +39,7 @@ having = { grep -rlE --include='*.go' --exclude-dir=.git --exclude-dir=tools '$(
 # "make ci" takes at most 12 minutes on two cores, and .ci/run, which adds MORE, at most 15. The
 # race run is last: its closing lines tell how many tests ran.
 PARTS := lint cross configs fuzz systems system
-MORE  := simulate broken types browser compare
+MORE  := simulate broken types browser
 
 # BUDGET is how many seconds all parts may take together. A part that is added takes another out.
 BUDGET ?= 1200
@@ -80,6 +80,7 @@ ci-rest: ## the gate after "go test ./...", and MORE
 nightly: BUDGET = 1000000
 nightly: ci deep ## the gate, then the large counts
 	@$(MAKE) --no-print-directory race-all
+	@$(MAKE) --no-print-directory compare
 	@$(MAKE) --no-print-directory fuzz FUZZTIME=30000x
 	@echo "== fuzz the lines of a trace, some 10 minutes"
 	$(GO) test -run '^$$' -fuzz '^FuzzTrace$$' -fuzztime 10000000x -fuzzminimizetime 1000x ./internal/tracefile

@@ -288,8 +288,8 @@ synchronizers:
 		r, _ := try(t, Options{Trials: 40, Seed: 1, Faults: AllFaults, Level: long, bend: func() *bent {
 			return &bent{answer: func(a *synccore.Answer) {
 				for i := range a.Status.Members {
-					if why, _, ok := strings.Cut(a.Status.Members[i].Why, "let in again in "); ok && said != "" {
-						a.Status.Members[i].Why = why + "let in again in " + said
+					if why, _, ok := strings.Cut(a.Status.Members[i].Why, "admitted again in "); ok && said != "" {
+						a.Status.Members[i].Why = why + "admitted again in " + said
 					}
 				}
 			}}
