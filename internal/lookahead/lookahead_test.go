@@ -173,3 +173,36 @@ func TestTrial(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkTrial is a trial of ten members with three waiting states each.
+func BenchmarkTrial(b *testing.B) {
+	plans, err := configfile.Parse("trial.yaml", []byte("synchronizers:\n  g:\n    members: {group: g, count: 10}\n    state: {on: bool}\n    predicates: {p: {when: \"all(members, .on)\"}}\n"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	trial := lookahead.NewTrial(plans[0])
+	names, domains, states := make([]predicates.Member, 10), make([]clocksync.Domain, 10), make([][]scgs.Part, 10)
+	for i := range names {
+		names[i].Name, domains[i] = string(rune('a'+i)), "h"
+		for k := range 3 {
+			at := clocksync.Instant(k*100 + i)
+			end := at + 100
+			states[i] = append(states[i], scgs.Part{Seq: uint64(k + 1), Ref: scgs.Ref((k + i) % 2), Open: k == 2,
+				Start: clocksync.Stamp{Domain: "h", Mono: at, Within: clocksync.Around(at, 0)}, End: clocksync.Stamp{Domain: "h", Mono: end, Within: clocksync.Around(end, 0)}})
+		}
+	}
+	trial.Reset(names, domains)
+	rows := [][]scgs.Value{{scgs.BoolValue(false)}, {scgs.BoolValue(true)}}
+	stands := make([]lookahead.Stand, 1)
+	b.ReportAllocs()
+	for b.Loop() {
+		trial.Begin()
+		for i := range states {
+			trial.Add(i, states[i])
+		}
+		stands[0] = lookahead.Stand{Truth: predicates.False, Armed: true}
+		if fires, _ := trial.Run(stands, false, func(_ int, ref scgs.Ref) []scgs.Value { return rows[ref] }); fires || !trial.Sound() {
+			b.Fatal("it fires, or shows too little")
+		}
+	}
+}
