@@ -20,7 +20,7 @@ import (
 // Record is one line of a journal after the first.
 type Record struct {
 	Now   clocksync.Instant // of the step
-	Input synccore.Input    // its pointers hold until the next record is read
+	Input synccore.Input    // its pointers hold until the record is read again, which overwrites its Batch
 	// Out is the digest of all outputs up to that of this input. Broken: there is
 	// none, since the step did not end.
 	Out    uint64
@@ -47,7 +47,6 @@ type Reader struct {
 	term  uint64
 	codec *wire.BatchCodec
 	frame []byte // scratch
-	batch wire.Batch
 	quick quickLine
 }
 
@@ -121,7 +120,7 @@ func (j *Reader) Term() uint64 { return j.term }
 // Line is the number of the line that was read last, from 1.
 func (j *Reader) Line() int { return j.line }
 
-// Next reads the next input into rec, whose pointers hold until the next call.
+// Next reads the next input into rec, whose pointers hold until the next call with the same rec.
 // After the last one it returns io.EOF.
 func (j *Reader) Next(rec *Record) error {
 	if j.Ended {
@@ -324,6 +323,7 @@ func (j *Reader) input(l *journalLine, rec *Record) error {
 		return errors.New("watched belongs to tick")
 	}
 	j.now = *l.Now
+	batch := rec.Input.Batch
 	*rec = Record{Now: *l.Now, Input: synccore.Input{From: l.From, Group: l.Group, By: l.By, Reached: l.Reached, More: l.More}, Broken: l.Out == nil}
 	if l.Out != nil {
 		var err error
@@ -357,7 +357,7 @@ func (j *Reader) input(l *journalLine, rec *Record) error {
 	if err := l.otherGroup(); err != nil {
 		return err
 	}
-	return j.content(l, &rec.Input)
+	return j.content(l, &rec.Input, batch)
 }
 
 // otherGroup checks that what comes from another group is what is heard of one.
@@ -378,7 +378,7 @@ func (l *journalLine) otherGroup() error {
 	return nil
 }
 
-func (j *Reader) content(l *journalLine, in *synccore.Input) (err error) {
+func (j *Reader) content(l *journalLine, in *synccore.Input, batch *wire.Batch) (err error) {
 	switch {
 	case l.Tick:
 		in.Kind, in.Watched = synccore.InTick, l.Watched
@@ -386,8 +386,11 @@ func (j *Reader) content(l *journalLine, in *synccore.Input) (err error) {
 		in.Kind, in.Hello = synccore.InHello, l.Hello.message()
 		j.frame, err = wire.AppendHello(j.frame[:0], in.Hello)
 	case l.Batch != nil:
-		in.Kind, in.Batch = synccore.InBatch, &j.batch
-		err = j.readBatch(l.Batch)
+		if batch == nil {
+			batch = &wire.Batch{}
+		}
+		in.Kind, in.Batch = synccore.InBatch, batch
+		err = j.readBatch(l.Batch, batch)
 	case l.Alive != nil:
 		in.Kind = synccore.InAlive
 		in.Alive, err = j.readAlive(*l.Alive)
@@ -445,8 +448,7 @@ func (l *helloLine) message() *wire.Hello {
 	return h
 }
 
-func (j *Reader) readBatch(l *batchLine) error {
-	b := &j.batch
+func (j *Reader) readBatch(l *batchLine, b *wire.Batch) error {
 	*b = wire.Batch{
 		Member: l.Member, Incarnation: l.Incarnation, Schema: j.codec.Hash(), Again: l.Again, Leaving: l.Leaving,
 		Reports: b.Reports[:0], Regions: append(b.Regions[:0], l.Regions...),
