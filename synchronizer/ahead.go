@@ -13,7 +13,7 @@ const (
 )
 
 // readAhead reads the records of a journal on its own goroutine, so that a second processor decodes lines while the first
-// one steps the core. A chunk has at most the lines of one buffer of the journal's reader and one long line.
+// one steps the core. A chunk has at most one long line and the lines that fit in the buffer of the journal.Reader.
 type readAhead struct {
 	in      io.Reader
 	journal *journal.Reader
@@ -62,7 +62,7 @@ func (a *readAhead) begin() {
 // end waits for the goroutine.
 func (a *readAhead) end() {
 	close(a.stop)
-	for range a.full { //nolint:revive // Nobody needs them.
+	for range a.full { // Nobody needs them.
 	}
 }
 

@@ -52,7 +52,6 @@ type rawWorld struct {
 	now     clocksync.Instant // true time, and the clock of the synchronizer
 	members []*rawMember
 	one     bool // all members read one clock
-	checked int
 }
 
 // TestPairsAgain makes decisions and computes the inequalities of the page again, from the reports alone. PEGASUS_PAIRS sets
@@ -171,7 +170,7 @@ func (w *rawWorld) check(t *testing.T, name string, e *monitor.Explanation, kind
 		s := &d.Witness[i]
 		m := w.members[slices.IndexFunc(w.members, func(m *rawMember) bool { return m.name == s.Member })]
 		first, last, next := m.stamps[s.Seq-1], m.evidence, int(s.Seq) //nolint:gosec // It is small.
-		if name == "definitely" || name == "possibly" {                // The interval is that of the condition, not of one state.
+		if name == "definitely" || name == "possibly" {                // The state lasts as long as the condition.
 			for next < len(m.stamps) && m.idle[next] {
 				next++
 			}

@@ -26,7 +26,7 @@ type quickLine struct {
 	names   map[string]string
 
 	evidence evidenceLine
-	text     []byte // what is left of the line
+	text     []byte // the rest of the line
 }
 
 // decode returns nil for a line that it does not know.
