@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -546,5 +547,31 @@ func TestReloadToAShorterSilence(t *testing.T) {
 		if e, ok := e.(monitor.Epoch); ok {
 			t.Errorf("a member was dropped: %+v", e)
 		}
+	}
+}
+
+// TestReplayTellsBeforeItWaits: a replay whose reader waits for more has told all events of the lines before.
+func TestReplayTellsBeforeItWaits(t *testing.T) {
+	text, _ := record(t, 1)
+	last := bytes.LastIndexByte(text[:len(text)-1], '\n') + 1
+	r, w := io.Pipe()
+	first, done := make(chan struct{}), make(chan error, 1)
+	told := sync.OnceFunc(func() { close(first) })
+	go func() {
+		_, err := synchronizer.Replay(r, synchronizer.ReplayOptions{Observe: func(time.Time, monitor.Event) { told() }})
+		done <- err
+	}()
+	if _, err := w.Write(text[:last]); err != nil {
+		t.Fatal(err)
+	}
+	<-first
+	if _, err := w.Write(text[last:]); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }

@@ -108,12 +108,15 @@ func (s Judgment) String() string {
 
 // Replay steps a fresh synchronizer through a journal, as [Options].Journal has it, and
 // compares its outputs with the recorded outputs. It sends nothing and needs no server. The
-// error is about the journal or Changed; other outputs are no error.
+// error is about the journal or Changed; other outputs are no error. Replay reads r on another goroutine, which ends
+// before Replay returns. The goroutine reads some lines more than the replay needs.
 func Replay(r io.Reader, opt ReplayOptions) (*Replayed, error) {
-	j, err := journal.Read(r)
+	ahead := &readAhead{in: r}
+	j, err := journal.Read(ahead)
 	if err != nil {
 		return nil, err
 	}
+	ahead.journal = j
 	if j.Level, err = opt.with(j.Level); err != nil {
 		return nil, err
 	}
@@ -136,7 +139,7 @@ func Replay(r io.Reader, opt ReplayOptions) (*Replayed, error) {
 	if opt.Begin != nil {
 		opt.Begin(&p.result)
 	}
-	if err := p.run(); err != nil {
+	if err := p.run(ahead); err != nil {
 		return nil, err
 	}
 	if p.states != nil {
@@ -176,7 +179,8 @@ func (i *Inspection) ask(q synccore.Question) synccore.Answer {
 // replay is a replay under way.
 type replay struct {
 	opt     ReplayOptions
-	journal *journal.Reader
+	journal *journal.Reader // during run, the other goroutine's
+	line    int             // of the journal
 	core    *synccore.Core
 	out     synccore.Output
 	digest  journal.Digest
@@ -233,10 +237,11 @@ func (p *replay) notJudged(predicate string) bool {
 	return slices.ContainsFunc(p.result.NotJudged, func(n NotJudged) bool { return n.Predicate == predicate })
 }
 
-func (p *replay) run() error {
-	var rec journal.Record
+func (p *replay) run(ahead *readAhead) error {
+	ahead.begin()
+	defer ahead.end()
 	for {
-		err := p.journal.Next(&rec)
+		rec, err := ahead.next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -252,23 +257,23 @@ func (p *replay) run() error {
 			}
 			p.predicates = rec.Input.Level.Predicates()
 		}
+		p.line = ahead.line
 		if p.states != nil && rec.Input.Kind == synccore.InRestart {
 			p.states.noteInput(rec.Now, &rec.Input) // By the clock of the life before.
 		}
-		p.restart(&rec)
+		p.restart(rec)
 		if until := p.opt.Until; !until.IsZero() && p.at(rec.Now).After(until) {
 			p.last = max(p.last, p.since.Add(until.Sub(p.began)))
 			p.result.Why = "the journal was replayed until " + until.Format(time.RFC3339Nano)
-			p.result.Inputs = p.journal.Inputs - 1
 			return nil
 		}
 		p.last = rec.Now
+		p.result.Inputs++
 		if p.states != nil && rec.Input.Kind != synccore.InRestart {
 			p.states.noteInput(rec.Now, &rec.Input)
 		}
-		p.step(&rec)
+		p.step(rec)
 	}
-	p.result.Inputs = p.journal.Inputs
 	switch j := p.journal; {
 	case j.Stopped != "":
 		p.result.Why = "the journal was ended before the run: " + j.Stopped
@@ -299,7 +304,7 @@ func (p *replay) step(rec *journal.Record) {
 	p.core.Step(rec.Now, &rec.Input, &p.out)
 	p.digest.Add(&p.out)
 	if !rec.Broken && p.digest.Sum() != rec.Out && p.result.FirstDifference == 0 && len(p.result.NotJudged) == 0 {
-		p.result.FirstDifference = p.journal.Line()
+		p.result.FirstDifference = p.line
 	}
 	at := p.at(rec.Now)
 	for i := range p.out.Verdicts {
@@ -459,7 +464,7 @@ func (p *replay) compare(at time.Time) {
 				p.result.Differences++
 			}
 			if p.opt.Differ != nil {
-				p.opt.Differ(Difference{at, p.journal.Line(), p.changedEpoch, s.name, s.now[0], s.now[1]})
+				p.opt.Differ(Difference{at, p.line, p.changedEpoch, s.name, s.now[0], s.now[1]})
 			}
 		}
 		s.told, s.now[0].Fired, s.now[1].Fired = [2]bool{}, false, false

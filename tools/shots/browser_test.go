@@ -534,3 +534,70 @@ func (b *browser) picture(name string, texts ...string) {
 		b.t.Errorf("%s: the picture asks for %q; %q", name, tab.outside, tab.problems)
 	}
 }
+
+// TestNewcomer counts clicks: from the bare address of a page, a person finds why the predicate Done of a running
+// examples/tsp is not yet true. Three clicks are allowed.
+func TestNewcomer(t *testing.T) {
+	w := newWorld(t)
+	tsp := filepath.Join(w.dir, "tsp")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", tsp, "./examples/tsp")
+	build.Dir = filepath.Join("..", "..")
+	if text, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build: %v: %s", err, text)
+	}
+	run := exec.CommandContext(t.Context(), tsp, "-instance", "random:500:7", "-processes", "2", "-threads", "1")
+	out, err := run.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = run.Process.Signal(os.Interrupt)
+		_, _ = io.Copy(io.Discard, out)
+		_ = run.Wait() // It says that it was ended.
+	})
+	read := bufio.NewReader(out)
+	var named []string // random:500:7: 500 cities; 2 processes x 1 thread; run RUN on URL
+	for named == nil {
+		line, err := read.ReadString('\n')
+		if err != nil {
+			t.Fatalf("tsp: %v", err)
+		}
+		named = regexp.MustCompile(`run (\S+) on (nats:\S+)`).FindStringSubmatch(line)
+	}
+	go io.Copy(io.Discard, read) //nolint:errcheck // Ends with the process.
+	at := []string{"--tenant", named[1], "--nats", named[2]}
+	w.until(append([]string{"status"}, at...)...)
+	b := newBrowser(t)
+	line, stop := w.launch("/#key=", append([]string{"ui"}, at...)...)
+	defer stop()
+	b.open(line)
+	clicks := 0
+	click := func(selector string) {
+		clicks++
+		b.do(chromedp.WaitVisible(selector), chromedp.Click(selector))
+	}
+	click(`a[href="#why/tsp/gsync/Done"]`)
+	b.has("Why Done", "gsync: Done is false", "What is missing", "the condition is false", "The condition, part by part", "coordinator")
+	b.until(`[...document.querySelectorAll("tr.truth-false")].some((r) => r.textContent.includes("all(members, .work.idle and .work.settled)") && r.cells[3].textContent !== "")`, "the members that are not idle")
+	if clicks > 3 {
+		t.Errorf("%d clicks", clicks)
+	}
+}
+
+// until runs pegasus until it succeeds.
+func (w *world) until(args ...string) {
+	w.t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		text, err := exec.CommandContext(w.t.Context(), w.pegasus, args...).CombinedOutput()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			w.t.Fatalf("pegasus %q: %v: %s", args, err, text)
+		}
+	}
+}
