@@ -130,6 +130,7 @@ deep: ## the large counts: tests with the tag nightly, and 20,000 cases a proper
 	@echo "== nightly"
 	PEGASUS_WORLDS=20000 $(GO) test -timeout 5h ./internal/synccore
 	PEGASUS_STEPS=100000 $(GO) test -timeout 1h -run '^TestThresholdForgetsTheOldestSets$$' ./scgs
+	PEGASUS_PAIRS=10000 $(GO) test -run '^TestPairsAgain$$' ./web
 	PEGASUS_WORK=20000 $(GO) test -timeout 1h -run '^Test(Worlds|LogSpaces)$$' ./internal/workcore
 	PEGASUS_THREADS=1000 PEGASUS_HOLDS=20 $(GO) test -timeout 1h -run '^Test(Threads|TryHoldTimes)$$' ./internal/sim
 	PEGASUS_FACTS=20 $(GO) test -timeout 1h -run '^TestFacts$$' ./internal/testnats
@@ -192,7 +193,7 @@ types: bin/page/node_modules/.package-lock.json ## check the types of the page's
 
 browser: bin/page/node_modules/.package-lock.json ## drive each page in Chromium, against a live run and its journal
 	@echo "== browser"
-	cd tools/shots && $(GO) test -timeout 2m -count 1 ./...
+	cd tools/shots && $(GO) test -timeout 4m -count 1 ./...
 
 compare: ## vet and test the comparison with etcd and Redis, a module of its own; Redis needs a redis-server
 	@echo "== compare"
