@@ -218,7 +218,7 @@ func (s *tree) gamma(i, j string) float64 {
 }
 
 // balanced is how many of the spare tasks a member gets. By throughput that is the number after which both end together. The
-// task that runs here counts as half of one. The number is rounded up only if the member could do one task more in that
+// task that runs here counts as half a task. The number is rounded up only if the member could do one task more in that
 // time, as the work of tasks is not known. It is 0 if this member ends sooner alone.
 func (s *tree) balanced(v *View, member string, spare int) int {
 	if s.share > 0 || v.Activity.Slots() == 0 {

@@ -81,7 +81,7 @@ func (s *server) setWanted(p Peer, wanted int) {
 	}
 }
 
-// dropPlaces frees what is kept for a caller.
+// dropPlaces frees the places that are kept for a caller.
 func (s *server) dropPlaces(p Peer) {
 	if w := s.wishes[p]; w != nil {
 		s.kept -= w.places
@@ -90,7 +90,7 @@ func (s *server) dropPlaces(p Peer) {
 	}
 }
 
-// forgetCaller takes a caller out of the line, and frees what is kept for it.
+// forgetCaller takes a caller out of the line, and frees its places.
 func (s *server) forgetCaller(p Peer) {
 	s.dropPlaces(p)
 	s.setWanted(p, 0)

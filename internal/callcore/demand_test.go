@@ -233,7 +233,7 @@ func TestPass(t *testing.T) {
 	}
 }
 
-// TestReleasesBefore: frames of releases before are read, theirs are written, and a caller of one is never refused.
+// TestReleasesBefore: frames of releases before are read, theirs are written, and their callers are never refused.
 func TestReleasesBefore(t *testing.T) {
 	a, b := callcore.Peer{Name: "a", Life: 3}, callcore.Peer{Name: "b", Life: 300}
 	for _, c := range []struct {
