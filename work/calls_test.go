@@ -225,6 +225,16 @@ func withCalls(name string, c config.WorkCall) *group {
 	return newGroup(section)
 }
 
+// LoadOfCalls is how many calls wait or run at a member.
+func LoadOfCalls(s *Space) (load int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.calls.machine.Report() {
+		load += c.Waiting + c.Running
+	}
+	return load
+}
+
 // TestCallStyles: the same program is synchronous, asynchronous or bounded by water marks, by the configuration alone.
 func TestCallStyles(t *testing.T) {
 	for style, want := range map[string]struct{ atReturn, most int }{

@@ -790,6 +790,40 @@ func TestCallsAsService(t *testing.T) {
 	}
 }
 
+// TestMarksOfAllCallersLive: three callers share a server. It never has more of their calls than the upper mark, and each call ends.
+func TestMarksOfAllCallersLive(t *testing.T) {
+	g := newLive(t, strings.Replace(live, "work: {slots: 1}", `work: {slots: 1, calls: {f: {style: "async-demand(1:3)", replicas: [d]}}}`, 1), 4)
+	begun, open := make(chan struct{}, 256), make(chan struct{})
+	s := g.spaces([]string{"a", "b", "c", "d"}, work.Server("f", func(ctx context.Context, n int) (int, error) {
+		begun <- struct{}{}
+		select {
+		case <-open:
+			return 2 * n, nil
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		}
+	}))
+	var calls []*work.Call[int]
+	for i := range 60 {
+		calls = append(calls, work.Client[int, int](s[i%3], "f").Go(limited(t), i))
+	}
+	<-begun
+	until(t, func() bool { return work.LoadOfCalls(s[3]) == 3 })
+	for range 57 {
+		open <- struct{}{}
+		<-begun
+		if n := work.LoadOfCalls(s[3]); n > 3 {
+			t.Fatalf("the server has %d calls, and the upper mark is 3", n)
+		}
+	}
+	close(open)
+	for i, c := range calls {
+		if r, err := c.Wait(limited(t)); r != 2*i || err != nil {
+			t.Fatal(i, r, err)
+		}
+	}
+}
+
 // TestCallsOfLostServersLive: a call of a server that leaves in the middle of it runs at another one.
 func TestCallsOfLostServersLive(t *testing.T) {
 	g := newLive(t, live, 2)

@@ -179,7 +179,7 @@ func (s *tree) anyPending(v *View) bool {
 
 // Answer gives the asking member its part of the first split of the tasks that this member has
 // put, once. Later it gives a share of the tasks that no slot here can start: by throughput, so
-// that both end at the same time, or as configured.
+// that both end at the same time, or as configured. It gives none that would end later there.
 func (s *tree) Answer(_ clocksync.Instant, v *View, d Demand) Share {
 	if d.Member == v.Self {
 		return Share{}
@@ -195,7 +195,7 @@ func (s *tree) Answer(_ clocksync.Instant, v *View, d Demand) Share {
 		given = n
 		delete(s.portions, d.Member)
 	} else if spare > 0 {
-		given = max(1, int(math.Floor(s.gamma(v.Self, d.Member)*float64(spare)+1e-9)))
+		given = s.balanced(v, d.Member, spare)
 	}
 	if given > 0 {
 		given = d.wanted(given)
@@ -215,4 +215,20 @@ func (s *tree) gamma(i, j string) float64 {
 		return s.share
 	}
 	return s.speed(j) / (s.speed(i) + s.speed(j))
+}
+
+// balanced is how many of the spare tasks a member gets. By throughput that is the number after which both end together. The
+// task that runs here counts as half a task. The number is rounded up only if the member could do one task more in that
+// time, as the work of tasks is not known. It is 0 if this member ends sooner alone.
+func (s *tree) balanced(v *View, member string, spare int) int {
+	if s.share > 0 || v.Activity.Slots() == 0 {
+		return max(1, int(math.Floor(s.gamma(v.Self, member)*float64(spare)+1e-9)))
+	}
+	own, other := s.speed(v.Self), s.speed(member)
+	left := float64(spare) + float64(v.Activity.Slots()-v.Activity.Free())/2
+	n := math.Floor(left*other/(own+other) + 1e-9)
+	if (n+2)/other < (left-n)/own {
+		n++
+	}
+	return min(int(n), spare)
 }

@@ -370,8 +370,16 @@ func randomMessage(r *rand.Rand) callcore.Message {
 	text := func() string { return strings.Repeat("n", r.IntN(callcore.MaxName+1)) }
 	peer := func() callcore.Peer { return callcore.Peer{Name: text(), Life: r.Uint64()} }
 	m := callcore.Message{
-		Kind: callcore.Kind(1 + r.IntN(10)), From: peer(), To: peer(), Origin: peer(), Number: r.Uint64(), Try: r.IntN(1 << 30), Depth: r.IntN(callcore.MaxDepth),
-		Failed: r.IntN(2) == 0, At: peer(), Body: []byte(text()),
+		Kind: callcore.Kind(1 + r.IntN(13)), From: peer(), To: peer(), Origin: peer(), Number: r.Uint64(), Try: r.IntN(1 << 30), Depth: r.IntN(callcore.MaxDepth),
+		Body: []byte(text()),
+	}
+	switch m.Kind {
+	case callcore.Ask:
+		m.Marked, m.Load = r.IntN(2) == 0, r.IntN(callcore.MaxHeld)
+	case callcore.Moved:
+		m.Failed, m.At = r.IntN(2) == 0, peer()
+	default:
+		m.Failed, m.Load = r.IntN(2) == 0, r.IntN(callcore.MaxHeld)
 	}
 	for range 1 + r.IntN(callcore.MaxStages) {
 		m.Stages = append(m.Stages, callcore.Stage{Name: text(), Weight: r.NormFloat64(), Loc: r.NormFloat64()})

@@ -27,6 +27,7 @@ type call struct {
 	full   map[Peer]bool
 	again  clocksync.Instant
 	pause  time.Duration
+	more   int // calls behind it that wait for a place at its server
 }
 
 // client is what a member knows of the calls of one function.
@@ -39,6 +40,9 @@ type client struct {
 	turn    string // the server that was chosen last
 	lost    uint64 // times that a server was lost with a call
 	full    uint64 // times that a server refused a call
+
+	refused map[Peer]*refusal // servers at their upper mark
+	told    map[Peer]toldLoad // with water marks
 }
 
 // Faults of the methods of a [Machine].
@@ -118,7 +122,7 @@ func (m *Machine) extend(c *call) {
 func (m *Machine) client(name string) *client {
 	k := m.clients[name]
 	if k == nil {
-		k = &client{rule: m.opt.Rule(name), at: map[Peer]int{}, credit: map[string]int{}}
+		k = &client{rule: m.opt.Rule(name), at: map[Peer]int{}, credit: map[string]int{}, refused: map[Peer]*refusal{}, told: map[Peer]toldLoad{}}
 		m.clients[name] = k
 	}
 	return k
@@ -159,6 +163,7 @@ func (m *Machine) dispatchAll() {
 	for _, name := range names {
 		m.dispatch(m.clients[name], name)
 	}
+	m.returnPlaces()
 }
 
 // dispatch sends the waiting calls of a function, as far as servers take them.
@@ -177,7 +182,7 @@ func (m *Machine) dispatch(k *client, name string) {
 			m.end(c, Outcome{Fault: Overfull, Server: c.last})
 			continue
 		}
-		p, ok := k.choose(open, true)
+		p, ok := k.choose(m.now, open, true)
 		if !ok && len(c.full) == 0 { // Those behind it have no more choice.
 			kept = append(kept, k.waiting[i:]...)
 			break
@@ -186,6 +191,11 @@ func (m *Machine) dispatch(k *client, name string) {
 			kept = append(kept, c)
 			continue
 		}
+		c.more = 0
+		if r := k.refused[p]; r != nil {
+			r.places--
+			c.more = len(kept) + len(k.waiting) - i - 1
+		}
 		m.sendCall(k, c, p)
 	}
 	clear(k.waiting[len(kept):])
@@ -193,19 +203,19 @@ func (m *Machine) dispatch(k *client, name string) {
 }
 
 // choose chooses a server. Marked: below its upper water mark.
-func (k *client) choose(list []Peer, marked bool) (Peer, bool) {
+func (k *client) choose(now clocksync.Instant, list []Peer, marked bool) (Peer, bool) {
 	if k.rule.Ratio != nil {
 		return k.chooseByRatio(list)
 	}
-	if marked && k.rule.Style == Demand && k.rule.High > 0 {
-		list = slices.DeleteFunc(slices.Clone(list), func(p Peer) bool { return k.at[p] >= k.rule.High })
+	if marked && k.rule.isMarked() {
+		list = slices.DeleteFunc(slices.Clone(list), func(p Peer) bool { return !k.canSend(p) })
 	}
 	if len(list) == 0 {
 		return Peer{}, false
 	}
 	// Servers below the lower mark come first, as they have the fewest. Of equal ones it is the turn of the next.
 	best := slices.MinFunc(list, func(a, b Peer) int {
-		return cmp.Or(cmp.Compare(k.at[a], k.at[b]), cmp.Compare(k.passed(a), k.passed(b)), comparePeers(a, b))
+		return cmp.Or(cmp.Compare(k.loadOf(a, now), k.loadOf(b, now)), cmp.Compare(k.passed(a), k.passed(b)), comparePeers(a, b))
 	})
 	k.turn = best.Name
 	return best, true
@@ -241,6 +251,10 @@ func (k *client) chooseByRatio(list []Peer) (best Peer, ok bool) {
 func (m *Machine) sendCall(k *client, c *call, p Peer) {
 	c.at, c.load, c.got, c.pause, c.again = p, p, false, sendAgain, m.after(sendAgain+k.rule.Linger)
 	k.at[p]++
+	if told, ok := k.told[p]; ok {
+		told.calls++
+		k.told[p] = told
+	}
 	if p == m.opt.Self || k.rule.Batch <= 1 {
 		m.send(m.ask(c))
 		return
@@ -265,7 +279,10 @@ func (m *Machine) flush(p Peer) {
 }
 
 func (m *Machine) ask(c *call) Message {
-	return Message{Kind: Ask, To: c.at, Origin: m.opt.Self, Number: c.number, Try: c.try, Stage: c.stage, Depth: c.depth, Stages: c.stages, Body: c.body}
+	return Message{
+		Kind: Ask, To: c.at, Origin: m.opt.Self, Number: c.number, Try: c.try, Stage: c.stage, Depth: c.depth, Stages: c.stages, Body: c.body,
+		Marked: m.client(c.stages[c.stage].Name).rule.isMarked(), Load: c.more,
+	}
 }
 
 func (m *Machine) poll(c *call) Message {
@@ -368,6 +385,7 @@ func (m *Machine) takeGot(in *Message) {
 	}
 	if c := m.calls[in.Number]; c != nil && c.try == in.Try && c.stage == in.Stage && c.at == in.From && !c.got {
 		c.got, c.again = true, m.after(pollPause)
+		m.client(c.stages[c.base].Name).noteLoad(in, m.now)
 		if len(c.stages) > 1 { // It may not have all of them.
 			m.send(m.poll(c))
 		}
@@ -406,6 +424,7 @@ func (m *Machine) takeAnswer(in *Message) {
 	if c.at != in.From || c.stage != in.Stage {
 		m.send(Message{Kind: Done, To: c.at, Origin: in.Origin, Number: in.Number, Try: c.try, Stage: c.stage})
 	}
+	m.client(c.stages[in.Stage].Name).noteLoad(in, m.now)
 	switch c.stage = in.Stage; {
 	case in.Failed:
 		m.end(c, Outcome{Fault: Failed, Text: string(in.Body), Server: in.From.Name})

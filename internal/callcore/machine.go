@@ -30,7 +30,7 @@ type Style uint8
 const (
 	Async  Style = iota // at once
 	Sync                // after the answer; the shell waits, and the core sends at once
-	Demand              // while fewer than High calls are at the server
+	Demand              // while fewer than High calls, of all callers, are at the server
 )
 
 // Rule is what the configuration says about the calls of one function.
@@ -149,7 +149,7 @@ func New(o Options) *Machine {
 		done: map[Peer]*doneSet{},
 	}
 	for _, name := range o.Served {
-		m.servers[name] = &server{rule: o.Rule(name), dir: 1}
+		m.servers[name] = &server{rule: o.Rule(name), dir: 1, wishes: map[Peer]*wish{}}
 	}
 	m.served = slices.Sorted(maps.Keys(m.servers))
 	return m
@@ -176,6 +176,7 @@ func (m *Machine) TakeRoster(now clocksync.Instant, peers []Peer) {
 			delete(m.serves, p)
 			delete(m.linger, p)
 			delete(m.done, p)
+			m.forgetMarks(p)
 		}
 	}
 	for _, it := range m.sortedItems() {
@@ -234,6 +235,12 @@ func (m *Machine) take(in *Message) {
 		m.takePoll(in)
 	case Gone:
 		m.takeGone(in)
+	case Busy:
+		m.takeBusy(in)
+	case Free:
+		m.takeFree(in)
+	case Pass:
+		m.takePass(in)
 	}
 }
 
@@ -258,6 +265,8 @@ func (m *Machine) Tick(now clocksync.Instant) {
 			m.flush(p)
 		}
 	}
+	m.endPlaces()
+	m.retryRefused()
 	m.settle()
 	m.wake = m.nextWake()
 }
@@ -291,7 +300,7 @@ func (m *Machine) nextWake() clocksync.Instant {
 	for _, b := range m.linger {
 		wake = min(wake, b.due)
 	}
-	return wake
+	return m.wakeMarks(wake)
 }
 
 // send sends a message. One to this member itself is taken before the step ends.
@@ -313,6 +322,7 @@ func (m *Machine) settle() {
 			m.take(&in)
 		}
 		m.startRuns()
+		m.grantPlaces()
 		m.dispatchAll()
 		if len(m.inside) == 0 {
 			return

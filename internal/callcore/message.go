@@ -43,7 +43,10 @@ const (
 	Done                   // of the origin: the receiver forgets the stage
 	Poll                   // of the origin: does the receiver have the stage
 	Gone                   // it does not
-	last   = Gone
+	Busy                   // the server of a marked Ask is at its upper mark
+	Free                   // it keeps Load places for calls of Names
+	Pass                   // the caller needs no places for calls of Names
+	last   = Pass
 )
 
 // Message is what two members exchange. Each may be lost, doubled, late and out of order.
@@ -57,8 +60,10 @@ type Message struct {
 	Depth    int      // of an Ask: calls within calls
 	Stages   []Stage  // of an Ask: the whole chain
 	Failed   bool     // of an Answer: Body is the text of an error
+	Marked   bool     // of an Ask: the server may answer with a Busy
 	At       Peer     // of a Moved
-	Names    []string // of a Serves: functions
+	Load     int      // of a Got, a Busy and an Answer: calls at the server; of an Ask: calls behind it that wait for a place; of a Free: places
+	Names    []string // of a Serves, a Free and a Pass: functions
 	Body     []byte   // of an Ask and an Answer
 }
 
@@ -82,11 +87,14 @@ func (m *Message) Append(dst []byte) []byte {
 		dst = binary.BigEndian.AppendUint64(dst, math.Float64bits(s.Weight))
 		dst = binary.BigEndian.AppendUint64(dst, math.Float64bits(s.Loc))
 	}
-	failed := byte(0)
-	if m.Failed {
-		failed = 1
+	flag, at := byte(0), m.At // Releases before ignore them in other kinds than an Answer and a Moved.
+	if m.Failed || m.Marked {
+		flag = 1
 	}
-	dst = appendPeer(append(dst, failed), m.At)
+	if m.Kind != Moved {
+		at = Peer{Life: uint64(max(m.Load, 0))} //nolint:gosec // It is not negative.
+	}
+	dst = appendPeer(append(dst, flag), at)
 	dst = appendSize(dst, len(m.Names))
 	for _, n := range m.Names {
 		dst = appendText(dst, n)
@@ -114,13 +122,18 @@ func Read(data []byte) (m Message, err error) {
 	for range r.size(MaxStages) {
 		m.Stages = append(m.Stages, Stage{r.text(), r.float(), r.float()})
 	}
-	failed := r.byte()
-	m.Failed, m.At = failed == 1, r.peer()
+	flag, at := r.byte(), r.peer()
+	m.Failed, m.Marked = flag == 1 && m.Kind != Ask, flag == 1 && m.Kind == Ask
+	if m.Kind == Moved {
+		m.At = at
+	} else {
+		m.Load = int(min(at.Life, MaxHeld)) //nolint:gosec // It is at most that.
+	}
 	for range r.size(MaxServed) {
 		m.Names = append(m.Names, r.text())
 	}
 	m.Body = r.data
-	if r.bad || failed > 1 || m.Kind < Find || m.Kind > last || len(m.Body) > MaxBody || m.Kind == Ask && m.Stage >= len(m.Stages) {
+	if r.bad || flag > 1 || m.Kind < Find || m.Kind > last || len(m.Body) > MaxBody || m.Kind == Ask && m.Stage >= len(m.Stages) {
 		return Message{}, errMessage
 	}
 	return m, nil

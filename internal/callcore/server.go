@@ -54,6 +54,11 @@ type server struct {
 	spent   time.Duration // of the calls that were served
 	head    float64
 	dir     float64
+
+	// With water marks:
+	wishes map[Peer]*wish
+	line   []Peer // callers that want places
+	kept   int    // places that are kept for callers
 }
 
 // doneSet is what a server remembers of calls that are done: a late copy must not run again.
@@ -145,6 +150,11 @@ func (m *Machine) takeAsk(in *Message) {
 	case it != nil:
 		m.dropItem(it)
 	}
+	if !s.takePlace(in) {
+		back.Kind, back.Load = Busy, s.load()
+		m.send(back)
+		return
+	}
 	if len(m.items) >= MaxHeld || m.bytes > 0 && m.bytes+len(in.Body) > MaxHeldBytes {
 		back.Kind = Full
 		m.send(back)
@@ -155,6 +165,7 @@ func (m *Machine) takeAsk(in *Message) {
 	m.items[key] = it
 	m.bytes += len(it.body)
 	s.queue = append(s.queue, it)
+	back.Load = s.load()
 	m.send(back)
 }
 
@@ -269,7 +280,7 @@ func (m *Machine) repeatItem(it *item) {
 	out := Message{To: it.key.origin, Origin: it.key.origin, Number: it.key.number, Try: it.try, Stage: it.key.stage}
 	switch {
 	case it.state == answered:
-		out.Kind, out.Failed, out.Body = Answer, it.failed, it.body
+		out.Kind, out.Failed, out.Body, out.Load = Answer, it.failed, it.body, m.servers[it.stages[it.key.stage].Name].load()
 	case it.got:
 		out.Kind, out.Stage, out.At = Moved, it.key.stage+1, it.to
 	case it.to == (Peer{}):
@@ -289,7 +300,7 @@ func (m *Machine) forward(it *item) {
 	if m.asks() {
 		m.seek()
 	}
-	if p, ok := k.choose(m.candidates(k, name), false); ok {
+	if p, ok := k.choose(m.now, m.candidates(k, name), false); ok {
 		it.to = p
 		m.repeatItem(it)
 		return

@@ -221,3 +221,11 @@ func TestWorkReload(t *testing.T) {
 		t.Errorf("a section that is new: %v, want %s", err, want)
 	}
 }
+
+// TestLinksAreText: a list of links is one fault, not the faults of an empty text as well.
+func TestLinksAreText(t *testing.T) {
+	_, err := configfile.Parse("f.yaml", []byte("synchronizers: {s: {members: {group: g, count: 2},\n work: {strategy: {kind: links, links: ['a(o=(L>=10))[1/2]#b']}}}}\n"))
+	if want := "f.yaml:2:40: synchronizers.s.work.strategy.links: expected text, found a list"; err == nil || !strings.HasPrefix(err.Error(), want) || strings.Count(err.Error(), "f.yaml:") != 1 {
+		t.Errorf("%v, want %s", err, want)
+	}
+}

@@ -318,7 +318,7 @@ func TestLinks(t *testing.T) {
 	mustRun(t, s)
 }
 
-// TestTree: the cluster tree on 16 nodes of speeds from 1 to 8, which it knows.
+// TestTree: the cluster tree on 16 nodes of speeds from 1 to 8, which it knows. The work of tasks is not known.
 func TestTree(t *testing.T) {
 	var nodes, speeds []string
 	for i := range 16 {
@@ -328,10 +328,17 @@ func TestTree(t *testing.T) {
 	}
 	s := parse(t, "nodes: ["+strings.Join(nodes, ", ")+"]\nwork: {slots: 1, strategy: {kind: tree, speeds: \""+strings.Join(speeds, ", ")+
 		"\"}}\ntasks: [{count: 800, weight: {uniform: [0.1, 2]}}]")
-	r := mustRun(t, s)
-	if t.Logf("%.4f, %d parcels, %d tasks moved", r.Efficiency, r.Parcels, r.Moved); r.Efficiency < 0.93 || r.Parcels > 60 {
-		t.Errorf("an efficiency of %.4f with %d parcels", r.Efficiency, r.Parcels)
+	const seeds = 16
+	efficiency, parcels := 0.0, 0
+	for s.Seed = seeds; s.Seed > 0; s.Seed-- {
+		r := mustRun(t, s)
+		efficiency, parcels = efficiency+r.Efficiency/seeds, parcels+r.Parcels
 	}
+	if t.Logf("%.4f, %d parcels", efficiency, parcels/seeds); efficiency < 0.96 || parcels > 40*seeds {
+		t.Errorf("a mean efficiency of %.4f with %d parcels", efficiency, parcels/seeds)
+	}
+	s.Seed = 1
+	r := mustRun(t, s)
 	if err := s.Strategy("s", "{kind: receiver}"); err != nil {
 		t.Fatal(err)
 	}

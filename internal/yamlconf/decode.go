@@ -95,6 +95,10 @@ func (d *Doc) wrong(n *node, wanted, hint string) {
 			hint = "write it without quotes: " + n.text
 		}
 	}
+	if d.unread == nil {
+		d.unread = map[string]bool{}
+	}
+	d.unread[n.where()] = true
 	d.fault(n, hint, "expected %s, found %s", wanted, found)
 }
 

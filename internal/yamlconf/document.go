@@ -12,9 +12,11 @@ type Doc struct {
 	lines []string
 	list  []Fault
 	more  int // faults beyond those kept
-	root  *node
-	forms Forms
-	names func(text string) (value string, ok bool) // of numbers and durations; nil: there are none
+
+	unread map[string]bool // paths of values of another type than Decode wanted
+	root   *node
+	forms  Forms
+	names  func(text string) (value string, ok bool) // of numbers and durations; nil: there are none
 }
 
 // Forms decode fields of types that cannot be Unmarshalers, by the word that the tag
@@ -101,8 +103,12 @@ func (d *Doc) PosIn(path string, offset int) Pos {
 }
 
 // Add reports a fault made by the caller; File and Source are filled in, and an
-// unknown place is the nearest one above Path.
+// unknown place is the nearest one above Path. If the value of Path is of another
+// type than Decode wanted, Add reports nothing: the caller has not seen that value.
 func (d *Doc) Add(f Fault) {
+	if f.Path != "" && d.unread[f.Path] {
+		return
+	}
 	if f.Line == 0 {
 		n, _ := d.root.find(f.Path)
 		f.Pos = n.pos
