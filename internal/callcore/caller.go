@@ -318,14 +318,32 @@ func (m *Machine) asks() bool {
 	return false
 }
 
-// findServers asks those members which have not told what they serve.
+// isSilent reports whether another member has not told what it serves, or serves nothing while calls wait: the message
+// that it serves again may have been lost.
+func (m *Machine) isSilent(p Peer) bool {
+	names, told := m.serves[p]
+	if p == m.opt.Self || told && len(names) > 0 {
+		return false
+	}
+	if !told {
+		return true
+	}
+	for _, k := range m.clients {
+		if len(k.waiting) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// findServers asks the silent members what they serve.
 func (m *Machine) findServers() {
 	m.found = clocksync.MaxInstant
 	if len(m.clients) == 0 {
 		return
 	}
 	for _, p := range sortedPeers(m.peers) {
-		if _, told := m.serves[p]; !told && p != m.opt.Self {
+		if m.isSilent(p) {
 			m.send(Message{Kind: Find, To: p})
 			m.found = m.after(m.pause)
 		}
@@ -364,6 +382,7 @@ func (m *Machine) restart(c *call, counted bool) {
 
 // wait puts a call back among those that wait.
 func (m *Machine) wait(k *client, c *call) {
+	m.seek()
 	k.waiting = append(k.waiting, c)
 	slices.SortFunc(k.waiting, func(a, b *call) int { return cmp.Compare(a.number, b.number) })
 }

@@ -285,3 +285,21 @@ func TestReleasesBefore(t *testing.T) {
 		t.Errorf("the server has %d of 5 calls", load)
 	}
 }
+
+// TestServesIsLost: a server takes calls again after it was away, and the message that says so is lost. The caller asks
+// again while a call waits.
+func TestServesIsLost(t *testing.T) {
+	w := newWorld(t, 17, callcore.Rule{Style: callcore.Async, Retry: 1})
+	x, a := w.add("x", 1), w.add("a", 1, "f")
+	w.roster()
+	x.call("first", "f")
+	w.until("the first call", w.over)
+	a.m.SetAway(w.now, true)
+	a.carry()
+	x.call("second", "f")
+	for end := w.now.Add(time.Second); w.now < end; w.step() { // The server is known to be away.
+	}
+	a.m.SetAway(w.now, false)
+	_ = a.m.Output() // It is lost.
+	w.until("the second call", w.over)
+}
