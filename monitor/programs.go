@@ -52,6 +52,40 @@ type ProgramStatus struct {
 	// Waits are the constructs that wait for something from outside, oldest first.
 	Waits     []WaitStatus `json:"waits,omitempty"`
 	WaitsMore int          `json:"waits_left_out,omitempty"` // beyond the first 100
+	// Drawing is the flow of the program; nil if it has more than [MaxDrawn] vertices.
+	Drawing *ProgramDrawing `json:"drawing,omitempty"`
+}
+
+// MaxDrawn is the most vertices that a [ProgramDrawing] has.
+const MaxDrawn = 2000
+
+// ProgramDrawing is the flow of a program, laid out. Lengths are in pixels, for letters of 12 pixels that are 7 pixels
+// wide. The origin is above on the left.
+type ProgramDrawing struct {
+	Width    int             `json:"width"`    // of the whole
+	Height   int             `json:"height"`   // of the whole
+	Vertices []ProgramVertex `json:"vertices"` // blocks, bars of PAR and JOIN, switches, and the dots between them
+	Edges    []ProgramEdge   `json:"edges"`    // between them
+}
+
+// ProgramVertex is a vertex of a [ProgramDrawing].
+type ProgramVertex struct {
+	Shape      string   `json:"shape"`                // "block", "bar", "switch" or "dot"
+	X          int      `json:"x"`                    // of the middle
+	Y          int      `json:"y"`                    // of the middle
+	Width      int      `json:"width"`                // of the shape
+	Height     int      `json:"height"`               // of the shape
+	Label      []string `json:"label,omitempty"`      // its lines
+	Path       string   `json:"path,omitempty"`       // of the construct, as in a [BlockStatus]; empty: a dot
+	Conditions []string `json:"conditions,omitempty"` // the predicates that a switch or a JOIN waits for, as SYNCHRONIZER.PREDICATE
+}
+
+// ProgramEdge is an edge of a [ProgramDrawing]. Its last point is the head of the arrow.
+type ProgramEdge struct {
+	Points [][2]int `json:"points"`              // x and y
+	Label  string   `json:"label,omitempty"`     // empty: none
+	At     [2]int   `json:"at,omitzero"`         // x and y of the label's base line, where the label begins
+	End    bool     `json:"at_is_end,omitempty"` // or where it ends
 }
 
 // WaitStatus is a construct that waits.

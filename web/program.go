@@ -17,6 +17,15 @@ type programView struct {
 	More    int         `json:"blocks_more"`
 	Waits   []waitView  `json:"waits"`
 	Waiting int         `json:"waits_more"`
+
+	Drawing *monitor.ProgramDrawing `json:"drawing,omitempty"`
+	Places  map[string]placeView    `json:"places,omitempty"` // by the path of the construct
+}
+
+// placeView is where a construct of the drawing stands.
+type placeView struct {
+	State string `json:"state"` // running, waiting, failed, lost or done; empty: it was not started
+	Text  string `json:"text"`
 }
 
 // blockView has a text for each column.
@@ -39,22 +48,79 @@ func newProgramView(p *monitor.ProgramStatus) *programView {
 	if p == nil {
 		return nil
 	}
-	v := &programView{Name: p.Name, Outcome: p.Outcome, More: p.LeftOut, Blocks: []blockView{}, Waits: []waitView{}, Waiting: p.WaitsMore}
+	v := &programView{Name: p.Name, Outcome: p.Outcome, More: p.LeftOut, Blocks: []blockView{}, Waits: []waitView{}, Waiting: p.WaitsMore, Drawing: p.Drawing}
 	if p.Reason != "" {
 		v.Outcome += ": " + p.Reason
 	}
 	for i := range p.Blocks {
 		b := &p.Blocks[i]
+		v.setPlace(b.Path, blockState(b), blockText(b))
 		v.Blocks = append(v.Blocks, blockView{b.Name, strconv.FormatUint(b.Starts, 10), strconv.FormatUint(b.Done, 10), endedText(&b.RunCounts), runsText(b.Runs), b.Path})
 	}
+	waiting := map[string][]string{}
 	for _, w := range p.Waits {
 		name := w.Name
 		if w.Replica != "" {
 			name += "[" + w.Replica + "]"
 		}
+		waiting[w.Path] = append(waiting[w.Path], w.For)
 		v.Waits = append(v.Waits, waitView{name, w.For, w.Path})
 	}
+	for path, list := range waiting {
+		text := "waits for " + list[0]
+		if len(list) > 1 {
+			text = fmt.Sprintf("%d replicas wait, the first one for %s", len(list), list[0])
+		}
+		v.setPlace(path, "waiting", text)
+	}
 	return v
+}
+
+// setPlace sets where a construct stands. A block of which a replica runs is drawn as running.
+func (v *programView) setPlace(path, state, text string) {
+	if v.Drawing == nil {
+		return
+	}
+	if v.Places == nil {
+		v.Places = map[string]placeView{}
+	}
+	if before, is := v.Places[path]; is {
+		text = before.Text + "; " + text
+		if before.State == "running" {
+			state = before.State
+		}
+	}
+	v.Places[path] = placeView{state, text}
+}
+
+// blockState is the state that a block is drawn with: of several runs a running one comes first, then a fault.
+func blockState(b *monitor.BlockStatus) string {
+	switch {
+	case len(b.Runs) > 0:
+		return "running"
+	case b.Failed > 0:
+		return "failed"
+	case b.Lost > 0:
+		return "lost"
+	case b.Done > 0:
+		return "done"
+	}
+	return ""
+}
+
+// blockText counts the runs of a block: a replicated block is a single vertex.
+func blockText(b *monitor.BlockStatus) string {
+	var parts []string
+	if len(b.Runs) > 0 {
+		parts = append(parts, runsText(b.Runs))
+	}
+	if b.Done > 0 {
+		parts = append(parts, fmt.Sprintf("%d done", b.Done))
+	}
+	if ended := endedText(&b.RunCounts); ended != "" {
+		parts = append(parts, ended)
+	}
+	return fmt.Sprintf("%d started: %s", b.Starts, cmp.Or(strings.Join(parts, ", "), "none has ended"))
 }
 
 // endedText counts the runs that have ended without a result.

@@ -3,6 +3,7 @@ package web
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -250,5 +251,36 @@ func TestPairs(t *testing.T) {
 	}
 	if v = newLastView(d); len(v.Pairs) != maxPairs || v.More != 32*31-maxPairs {
 		t.Errorf("%d pairs, and %d more", len(v.Pairs), v.More)
+	}
+}
+
+// TestPlacesOfPrograms: where each construct of a drawing stands, with replicas counted, and what an executor's status without
+// a drawing leaves out.
+func TestPlacesOfPrograms(t *testing.T) {
+	p := &monitor.ProgramStatus{
+		Name: "p", Outcome: "running", Drawing: &monitor.ProgramDrawing{Width: 10, Height: 20, Vertices: []monitor.ProgramVertex{{Shape: "block", Path: "a"}}},
+		Blocks: []monitor.BlockStatus{
+			{Path: "a", RunCounts: monitor.RunCounts{Starts: 2, Done: 1}, Runs: []monitor.RunStatus{{Phase: "running", Processor: "n1"}}},
+			{Path: "b", RunCounts: monitor.RunCounts{Starts: 2, Done: 1, Failed: 1}},
+			{Path: "c", RunCounts: monitor.RunCounts{Starts: 1, Done: 1}},
+			{Path: "d", RunCounts: monitor.RunCounts{Starts: 1, Lost: 1}},
+			{Path: "e", RunCounts: monitor.RunCounts{Starts: 1}},
+		},
+		Waits: []monitor.WaitStatus{{Path: "a", For: "a node"}, {Path: "a", For: "a node"}, {Path: "f", For: "gsync.good"}},
+	}
+	want := map[string]placeView{
+		"a": {"running", "2 started: 1 running on n1, 1 done; 2 replicas wait, the first one for a node"},
+		"b": {"failed", "2 started: 1 done, 1 failed"},
+		"c": {"done", "1 started: 1 done"},
+		"d": {"lost", "1 started: 1 lost"},
+		"e": {"", "1 started: none has ended"},
+		"f": {"waiting", "waits for gsync.good"},
+	}
+	if got := newProgramView(p).Places; !maps.Equal(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+	p.Drawing = nil
+	if v := newProgramView(p); v.Places != nil || v.Drawing != nil || len(v.Blocks) != 5 {
+		t.Errorf("%+v", v)
 	}
 }

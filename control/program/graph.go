@@ -23,6 +23,8 @@ type Vertex struct {
 	Label      []string // lines
 	X, Y, W, H int      // the middle, and the width and height, in pixels
 	Flow       int      // the x at which the flow passes through
+	Path       string   // of the construct; empty: a dot
+	Conditions []string // the predicates that a switch or a JOIN waits for, as SYNCHRONIZER.PREDICATE
 }
 
 // Edge leads from one vertex to another, through points if it is a bend.
@@ -105,7 +107,7 @@ func (d *drawing) move(since mark, x, y int) {
 
 // vertex adds a vertex on the middle line; what stands beside it is moved later.
 func (d *drawing) vertex(s Shape, y, w, h int, label ...string) int {
-	d.graph.Vertices = append(d.graph.Vertices, Vertex{s, label, 0, y, w, h, 0})
+	d.graph.Vertices = append(d.graph.Vertices, Vertex{Shape: s, Label: label, Y: y, W: w, H: h})
 	return len(d.graph.Vertices) - 1
 }
 
@@ -178,8 +180,8 @@ func (p *Compiled) joinTitle(i int32) string {
 	return "JOIN"
 }
 
-// text adds a vertex with a text, at the top, and gives the size that it takes.
-func (d *drawing) text(s Shape, lines ...string) (v, w, h int) {
+// text adds a vertex of a construct with a text, at the top, and gives the size that it takes.
+func (d *drawing) text(s Shape, construct int32, conditions []int32, lines ...string) (v, w, h int) {
 	for _, l := range lines {
 		w = max(w, letter*len(l))
 	}
@@ -192,7 +194,13 @@ func (d *drawing) text(s Shape, lines ...string) (v, w, h int) {
 	default:
 		w, h = w+20, h+10
 	}
-	return d.vertex(s, h/2, w, h, lines...), w, h
+	v = d.vertex(s, h/2, w, h, lines...)
+	at := &d.graph.Vertices[v]
+	at.Path = d.compiled.nodes[construct].path
+	for _, c := range conditions {
+		at.Conditions = append(at.Conditions, d.compiled.names[c])
+	}
+	return v, w, h
 }
 
 // put draws a construct that begins at y.
@@ -249,11 +257,11 @@ func (d *drawing) body(i int32, n *node) (r room) {
 			r = room{max(r.left, c.left), max(r.right, c.right), r.h + c.h, r.in, c.out}
 		}
 	case KindDo:
-		v, w, h := d.text(Box, title...)
+		v, w, h := d.text(Box, i, nil, title...)
 		r = room{w / 2, w - w/2, h, v, v}
 	case KindPar:
-		in, w, top := d.text(Bar, title...)
-		out, under, h := d.text(Bar, d.compiled.joinTitle(i))
+		in, w, top := d.text(Bar, i, nil, title...)
+		out, under, h := d.text(Bar, i, n.conds, d.compiled.joinTitle(i))
 		r = d.fan(n, in, out, max(w, under), top+gapY)
 		r.h += gapY + h
 		for _, v := range []int{in, out} { // as wide as the room
@@ -262,7 +270,7 @@ func (d *drawing) body(i int32, n *node) (r room) {
 		}
 		d.graph.Vertices[out].Y = r.h - h/2 - 1
 	case KindIf, KindCase:
-		in, w, h := d.text(Diamond, title...)
+		in, w, h := d.text(Diamond, i, n.conds, title...)
 		out := d.vertex(Dot, 0, 8, 8)
 		r = d.fan(n, in, out, w, h+gapY+line)
 		r.h += gapY + 8
@@ -271,7 +279,7 @@ func (d *drawing) body(i int32, n *node) (r room) {
 			d.past(&r, "else", h/2)
 		}
 	case KindWhile:
-		in, w, h := d.text(Diamond, title...)
+		in, w, h := d.text(Diamond, i, n.conds, title...)
 		c := d.put(n.kids[0], h+gapY)
 		r = room{max(c.left, w/2, labelWidth(againLabel)+gapX) + gapX, max(c.right, w-w/2), h + c.h + 2*gapY + 8, in, 0}
 		r.out = d.vertex(Dot, r.h-4, 8, 8)
@@ -282,7 +290,7 @@ func (d *drawing) body(i int32, n *node) (r room) {
 	case KindUntil:
 		in := d.vertex(Dot, 4, 8, 8)
 		c := d.put(n.kids[0], 8+gapY)
-		out, w, h := d.text(Diamond, title...)
+		out, w, h := d.text(Diamond, i, n.conds, title...)
 		r = room{max(c.left, w/2+labelWidth("false")) + gapX, max(c.right, w-w/2, labelWidth("true")), h + c.h + 2*gapY + 8 + line, in, out}
 		at := r.h - line - h/2 // Below it is the label.
 		d.graph.Vertices[out].Y = at

@@ -142,8 +142,26 @@ func (v *Vertex) side(x int) int {
 // spans reports whether an x is above or below a vertex.
 func (v *Vertex) spans(x int) bool { return 2*max(x-v.X, v.X-x) < v.W }
 
-// svgEdge draws an edge with right angles.
+// svgEdge draws an edge.
 func (g *Graph) svgEdge(b *strings.Builder, e *Edge) {
+	points, at, end := g.Route(e)
+	list := make([]string, len(points))
+	for i, p := range points {
+		list[i] = fmt.Sprintf("%d,%d", p[0], p[1])
+	}
+	fmt.Fprintf(b, `<polyline points="%s" fill="none" stroke="black" marker-end="url(#arrow)"/>`+"\n", strings.Join(list, " "))
+	if e.Label != "" {
+		anchor := ""
+		if end {
+			anchor = ` text-anchor="end"`
+		}
+		fmt.Fprintf(b, `<text x="%d" y="%d"%s>%s</text>`+"\n", at[0], at[1], anchor, html.EscapeString(e.Label))
+	}
+}
+
+// Route returns the points of an edge, with right angles. It also returns where its label begins or, if end is true,
+// where it ends. The Y of the label is the one of its base line.
+func (g *Graph) Route(e *Edge) (points [][2]int, label [2]int, end bool) {
 	from, to := &g.Vertices[e.From], &g.Vertices[e.To]
 	x0, y0, x1, y1 := from.Flow, from.Y+from.H/2, to.Flow, to.Y-to.H/2
 	// A bar is left and entered where the other end is above or below it, of two the narrower.
@@ -154,7 +172,6 @@ func (g *Graph) svgEdge(b *strings.Builder, e *Edge) {
 	case to.Shape == Bar && to.spans(x0):
 		x1 = x0
 	}
-	var points [][2]int
 	switch {
 	case len(e.Via) > 0:
 		first, last := e.Via[0], e.Via[len(e.Via)-1]
@@ -175,18 +192,11 @@ func (g *Graph) svgEdge(b *strings.Builder, e *Edge) {
 		points = append(points, [2]int{x0, y0})
 	}
 	points = append(points, [2]int{x1, y1})
-	list := make([]string, len(points))
-	for i, p := range points {
-		list[i] = fmt.Sprintf("%d,%d", p[0], p[1])
-	}
-	fmt.Fprintf(b, `<polyline points="%s" fill="none" stroke="black" marker-end="url(#arrow)"/>`+"\n", strings.Join(list, " "))
 	if e.Label != "" {
-		at, anchor := e.labelAt(from, points), ""
-		if at[0] < from.X && e.Label != againLabel && points[1][1] == from.Y {
-			anchor = ` text-anchor="end"`
-		}
-		fmt.Fprintf(b, `<text x="%d" y="%d"%s>%s</text>`+"\n", at[0], at[1], anchor, html.EscapeString(e.Label))
+		label = e.labelAt(from, points)
+		end = label[0] < from.X && e.Label != againLabel && points[1][1] == from.Y
 	}
+	return points, label, end
 }
 
 // labelAt is where the label of an edge is: beside the corner at which a vertex is left on a side, right of the line

@@ -70,6 +70,11 @@ type executor struct {
 	gaveUp     []*blockRun       // the last runs that were given up and may have gone on
 	log        log               // for whoever goes on with the program
 	behind     time.Duration     // of the interpreter's time behind the clock, which was another one before
+
+	drawn struct {
+		is      bool
+		drawing *monitor.ProgramDrawing
+	}
 }
 
 // maxGivenUp bounds the runs that were given up and are known again.

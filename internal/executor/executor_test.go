@@ -385,3 +385,36 @@ func TestCausesOfSteps(t *testing.T) {
 		t.Errorf("the cancellation: %+v", s.sent)
 	}
 }
+
+// TestDrawing: a status has the drawing of the program, with the paths of its constructs and their conditions, unless it is too large.
+func TestDrawing(t *testing.T) {
+	begin := func(body string) *monitor.ProgramStatus {
+		t.Helper()
+		file, err := configfile.ParseProgram("p.yaml", []byte(`synchronizers:
+  s:
+    members: {group: g, count: 1}
+    state: {x: {type: int, default: 0}}
+    predicates: {enough: {when: "any(members, .x > 3)"}}
+program: {name: test, blocks: {work: {}}, body: `+body+`}
+`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return executor.Program{Compiled: file.Plan}.Begin("s", id).Status()
+	}
+	d := begin(`{par: {do: work}, times: 3, join: enough}`).Drawing
+	var text []string
+	for _, v := range d.Vertices {
+		text = append(text, strings.TrimSpace(fmt.Sprint(v.Shape, " ", v.Path, " ", v.Label, v.Conditions)))
+	}
+	want := "dot  [][], bar body [PAR x3][], bar body [JOIN or s.enough][s.enough], block body.par [work][], dot  [][]"
+	if got := strings.Join(text, ", "); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if last := d.Edges[0].Points; len(d.Edges) != 4 || len(last) < 2 || d.Width <= 0 || d.Height <= last[len(last)-1][1] {
+		t.Errorf("%+v", d)
+	}
+	if s := begin(`{seq: [` + strings.Repeat("{do: work}, ", monitor.MaxDrawn) + `{do: work}]}`); s.Drawing != nil {
+		t.Errorf("%d vertices are drawn", len(s.Drawing.Vertices))
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/gopegasus/pegasus/control/program"
 	"github.com/gopegasus/pegasus/monitor"
 )
 
@@ -32,6 +33,7 @@ func (f *executor) Status() *monitor.ProgramStatus {
 	if f.finish != nil {
 		s.Outcome, s.Reason = f.finish.Outcome.String(), f.finish.Reason
 	}
+	s.Drawing = f.drawing()
 	waits, more := f.run.Waits(shownBlocks)
 	for _, w := range waits {
 		info := f.program.Info(w.Construct)
@@ -64,4 +66,29 @@ func (f *executor) Status() *monitor.ProgramStatus {
 		s.Blocks[i].Runs = append(s.Blocks[i].Runs, monitor.RunStatus{Run: r.number, Replica: dotted(r.replicas), Processor: r.on, Phase: phase})
 	}
 	return s
+}
+
+// drawing is the flow of the program; nil if it is too large. It is made once, as the program stays.
+func (f *executor) drawing() *monitor.ProgramDrawing {
+	if f.drawn.is {
+		return f.drawn.drawing
+	}
+	f.drawn.is = true
+	g := f.program.Draw()
+	if len(g.Vertices) > monitor.MaxDrawn {
+		return nil
+	}
+	d := &monitor.ProgramDrawing{Width: g.W, Height: g.H}
+	for i := range g.Vertices {
+		v := &g.Vertices[i]
+		shape := [...]string{program.Box: "block", program.Bar: "bar", program.Diamond: "switch", program.Dot: "dot"}[v.Shape]
+		d.Vertices = append(d.Vertices, monitor.ProgramVertex{Shape: shape, X: v.X, Y: v.Y, Width: v.W, Height: v.H, Label: v.Label, Path: v.Path, Conditions: v.Conditions})
+	}
+	for i := range g.Edges {
+		e := &g.Edges[i]
+		points, at, end := g.Route(e)
+		d.Edges = append(d.Edges, monitor.ProgramEdge{Points: points, Label: e.Label, At: at, End: end})
+	}
+	f.drawn.drawing = d
+	return d
 }

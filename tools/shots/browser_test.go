@@ -56,24 +56,45 @@ type world struct {
 	out      *bufio.Reader
 }
 
+// built is a directory with the programs of the tests, which are built once.
+var built = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "pegasus-browser")
+	if err != nil {
+		return "", err
+	}
+	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "./cmd/pegasus", "./web/testdata/member", "./examples/tsp") //nolint:noctx // The time of the tests bounds it.
+	build.Dir = filepath.Join("..", "..")
+	if text, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build: %w: %s", err, text)
+	}
+	return dir, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if dir, err := built(); err == nil {
+		_ = os.RemoveAll(dir)
+	}
+	os.Exit(code)
+}
+
 // newWorld builds the binaries and starts the server.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	dir := t.TempDir()
 	home := t.TempDir() // Of the key of the server and the terms of runs.
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", dir+string(filepath.Separator), "./cmd/pegasus", "./web/testdata/member")
-	build.Dir = filepath.Join("..", "..")
-	if text, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v: %s", err, text)
+	programs, err := built()
+	if err != nil {
+		t.Fatal(err)
 	}
-	w := &world{t: t, dir: dir, pegasus: filepath.Join(dir, "pegasus")}
+	w := &world{t: t, dir: dir, pegasus: filepath.Join(programs, "pegasus")}
 	if err := os.WriteFile(filepath.Join(dir, "pegasus.yaml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"} {
 		t.Setenv(name, home)
 	}
-	members := exec.CommandContext(t.Context(), filepath.Join(dir, "member"))
+	members := exec.CommandContext(t.Context(), filepath.Join(programs, "member"))
 	members.Stderr = os.Stderr
 	in, err := members.StdinPipe()
 	if err != nil {
@@ -539,13 +560,7 @@ func (b *browser) picture(name string, texts ...string) {
 // examples/tsp is not yet true. Three clicks are allowed.
 func TestNewcomer(t *testing.T) {
 	w := newWorld(t)
-	tsp := filepath.Join(w.dir, "tsp")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", tsp, "./examples/tsp")
-	build.Dir = filepath.Join("..", "..")
-	if text, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v: %s", err, text)
-	}
-	run := exec.CommandContext(t.Context(), tsp, "-instance", "random:500:7", "-processes", "2", "-threads", "1")
+	run := exec.CommandContext(t.Context(), filepath.Join(filepath.Dir(w.pegasus), "tsp"), "-instance", "random:500:7", "-processes", "2", "-threads", "1")
 	out, err := run.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -600,4 +615,57 @@ func (w *world) until(args ...string) {
 			w.t.Fatalf("pegasus %q: %v: %s", args, err, text)
 		}
 	}
+}
+
+// TestProgram drives the page of a program, from its wait for processors to its end: the drawing shows where each construct
+// stands, and the conditions lead to their explanations.
+func TestProgram(t *testing.T) {
+	w := newWorld(t)
+	file := filepath.Join("..", "..", "configs", "programs", "search.yaml")
+	let := filepath.Join(w.dir, "let")
+	script := filepath.Join(w.dir, "sample.sh")
+	if err := os.WriteFile(script, []byte("while [ ! -e "+let+" ]; do sleep 0.1; done\necho '{\"best\": 0.005}' >&3\necho 0.5\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	line, end := w.launch("/#key=", "program", "run", file, "--nats", w.url, "--ui")
+	_, url, _ := strings.Cut(line, "page of this run: ")
+	b := newBrowser(t)
+	b.open(strings.TrimSpace(url))
+	b.page("program")
+	b.has("search, run by gsync", "The program is running.", "PAR searchers", "climb", "JOIN or gsync.good")
+	b.clean()
+	const stands = `(path, text, state) => [...document.querySelectorAll(".flow g")].some((g) => g.querySelector("title")?.textContent.startsWith(path + ": ") && g.querySelector("title").textContent.includes(text) && g.querySelector("[data-state]").dataset.state === state)`
+	_, stop := w.launch("node n1", "node", "--nats", w.url, "--group", "searchers", "--name", "n1", "--processors", "3", "--block", "sample=sh "+script, "--block", "climb=sh "+script, "--block", "report=sleep 3", "--block", "give-up=true")
+	b.until("("+stands+`)("body.seq[0].par[0].par", "3 running on n1-", "running")`, "the samples that run")
+	b.has("3 running on n1-")
+	b.clean()
+	b.shot("program")
+	b.value(`document.querySelector(".flow a").dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true })); 0`, nil)
+	b.until(`location.hash === "#why/searchers/gsync/good"`, "the condition leads to its explanation")
+	b.has("Why good")
+	b.page("program")
+	if err := os.WriteFile(let, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.until("("+stands+`)("body.seq[1]", "1 running on n1-", "running")`, "the block after the JOIN")
+	b.until("("+stands+`)("body.seq[0].par[0].par", "done", "done")`, "the samples that are done")
+	b.has("The stream stopped at ") // The run has ended.
+	end()
+	stop()
+}
+
+// shot writes a picture of the page to the directory PEGASUS_SHOTS, for people.
+func (b *browser) shot(name string) {
+	dir := os.Getenv("PEGASUS_SHOTS")
+	if dir == "" {
+		return
+	}
+	for _, scheme := range []string{"light", "dark"} {
+		var png []byte
+		b.do(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}), chromedp.FullScreenshot(&png, 100))
+		if err := os.WriteFile(filepath.Join(dir, name+"-"+scheme+".png"), png, 0o600); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	b.do(emulation.SetEmulatedMedia())
 }

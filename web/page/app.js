@@ -3,6 +3,7 @@ import { Cursor } from "./cursor.js";
 import { element, setText } from "./dom.js";
 import { Events, clock, keyOf, oldSince } from "./model.js";
 import { Overview } from "./overview.js";
+import { Programs } from "./program.js";
 import { saveSvg, saveView } from "./save.js";
 import { LiveStates, MemberStates } from "./states.js";
 import { Timeline } from "./timeline.js";
@@ -112,6 +113,8 @@ function route() {
     page = new Why(decode(rest[0]), decode(rest[1]), decode(rest[2]), key, state.record ? state.at : 0);
   } else if (name === "timeline") {
     page = new Timeline((at) => show(at, true), draw);
+  } else if (name === "program") {
+    page = new Programs();
   } else if (name === "work") {
     page = new Work(key);
   } else {
