@@ -407,14 +407,14 @@ program: {name: test, blocks: {work: {}}, body: `+body+`}
 	for _, v := range d.Vertices {
 		text = append(text, strings.TrimSpace(fmt.Sprint(v.Shape, " ", v.Path, " ", v.Label, v.Conditions)))
 	}
-	want := "dot  [][], bar body [PAR x3][], bar body [JOIN or s.enough][s.enough], block body.par [work][], dot  [][]"
+	want := "dot  [] [], bar body [PAR x3] [], bar body [JOIN or s.enough] [s.enough], block body.par [work] [], dot  [] []"
 	if got := strings.Join(text, ", "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	if last := d.Edges[0].Points; len(d.Edges) != 4 || len(last) < 2 || d.Width <= 0 || d.Height <= last[len(last)-1][1] {
 		t.Errorf("%+v", d)
 	}
-	if s := begin(`{seq: [` + strings.Repeat("{do: work}, ", monitor.MaxDrawn) + `{do: work}]}`); s.Drawing != nil {
+	if s := begin(`{seq: [` + strings.Repeat("{do: work},\n  ", monitor.MaxDrawn) + `{do: work}]}`); s.Drawing != nil {
 		t.Errorf("%d vertices are drawn", len(s.Drawing.Vertices))
 	}
 }
