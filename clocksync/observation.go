@@ -38,7 +38,7 @@ const (
 
 // String is the name in lower case.
 func (c Change) String() string {
-	return label(uint8(c), "unchanged", "stepped", "suspended", "slewed")
+	return labelOf(uint8(c), "unchanged", "stepped", "suspended", "slewed")
 }
 
 // A wall clock may be slewed against the domain's clock (on Linux both are
@@ -64,7 +64,7 @@ func (o Observation) Change(since Observation) Change {
 	}
 	jump := o.Wall.Sub(since.Wall) - passed
 	switch {
-	case jump.Abs() <= slack+slewFloor+growth(passed, slewLimit):
+	case jump.Abs() <= slack+slewFloor+growthOver(passed, slewLimit):
 		return Unchanged
 	case jump > 0 && !boots:
 		return Suspended
