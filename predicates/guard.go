@@ -20,9 +20,9 @@ const (
 	MaxSetup   = 100 * MaxSteps // steps to build the incremental aggregates when an epoch begins, at the member limit
 )
 
-// guard refuses what must not reach a recursive parser: text that is long,
+// guardText refuses what must not reach a recursive parser: text that is long,
 // badly encoded or deeply nested. The lexer it uses does not recurse.
-func guard(src string) error {
+func guardText(src string) error {
 	if len(src) > MaxSource {
 		return errorAt("", 0, "split it into several predicates", "the text has %d bytes, at most %d are allowed", len(src), MaxSource)
 	}
