@@ -20,7 +20,7 @@ func (p *Compiled) text(b *strings.Builder, i int32, lead, rest, role string) {
 	if role != "" {
 		role += ": "
 	}
-	title := strings.Join(p.title(i), ", ")
+	title := strings.Join(p.titleOf(i), ", ")
 	if n.kind == KindDo {
 		title = "DO " + title
 	}
