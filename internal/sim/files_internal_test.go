@@ -186,7 +186,7 @@ func (j *journaled) judge(crashed bool) {
 	}
 	j.Lives++
 	breach := func(format string, args ...any) {
-		j.t.breach('J', "the journal of term %d: "+format, append([]any{j.term}, args...)...)
+		j.t.addBreach('J', "the journal of term %d: "+format, append([]any{j.term}, args...)...)
 	}
 	certain := 0 // lines
 	for certain < len(j.ends) && j.ends[certain] <= j.disk.synced {
@@ -238,7 +238,7 @@ func journaledTrial(spec trialSpec, change func(*journaled)) (*trial, *journaled
 	}
 	spec.bend = j.bend
 	one := newTrial(spec)
-	one.run()
+	one.runTrial()
 	if len(one.breaches) == 0 {
 		j.flush()
 		j.judge(false)

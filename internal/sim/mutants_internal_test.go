@@ -506,7 +506,7 @@ func TestMutants(t *testing.T) {
 				if ofKeys {
 					one.texts[spec.level] = newTexts(judged, nil)
 				}
-				one.run()
+				one.runTrial()
 				for _, b := range one.breaches {
 					if strings.ContainsRune(m.judges, rune(b.judge)) {
 						t.Logf("trial %d: %c %.150s", spec.seed, b.judge, b.text)

@@ -90,9 +90,9 @@ func (p *pair) trouble() {
 	}
 	some(partitions, 3, func(s *seat, d time.Duration) { s.cut = max(s.cut, t.now.Add(d)); t.Partitions++ })
 	some(partitions, 4, func(s *seat, d time.Duration) { s.hole = max(s.hole, t.now.Add(d)); t.Partitions++ })
-	some(restarts, 3, func(s *seat, _ time.Duration) { s.crash() })
+	some(restarts, 3, func(s *seat, _ time.Duration) { s.crashLeader() })
 	some(restarts, 2, func(s *seat, _ time.Duration) {
-		if _, stopped := s.stopped(); !stopped {
+		if _, stopped := s.stoppedUntil(); !stopped {
 			t.Restarts++
 			s.sendBeat(true)
 			s.ends()
@@ -182,7 +182,7 @@ func (s *seat) begins() {
 		s.begin()
 		return
 	}
-	s.later(s.p.beat, s.standBy)
+	s.scheduleCall(s.p.beat, s.standBy)
 }
 
 // standBy is a beat of a process that stands by.
@@ -197,12 +197,12 @@ func (s *seat) standBy() {
 	s.last = now
 	s.sendBeat(false)
 	if s.learns || !s.vacant() || s.cut > now {
-		s.later(s.p.beat, s.standBy)
+		s.scheduleCall(s.p.beat, s.standBy)
 		return
 	}
 	// It is handed what the server has for it, which may take as long as a beat is waited for.
-	s.later(min(s.hole.Sub(min(now, s.hole)), s.p.gone)+600*time.Microsecond, func() {
-		if s.later(s.p.beat, s.standBy); !s.vacant() {
+	s.scheduleCall(min(s.hole.Sub(min(now, s.hole)), s.p.gone)+600*time.Microsecond, func() {
+		if s.scheduleCall(s.p.beat, s.standBy); !s.vacant() {
 			return
 		}
 		if s.heard.term > 0 && s.t.now.Sub(s.heardAt) <= 3*s.p.gone { // There is no later one.
@@ -211,11 +211,11 @@ func (s *seat) standBy() {
 		}
 		began := s.t.now
 		s.learns = true
-		hello := announcement(s.t.level.Name, 0)
+		hello := makeAnnouncement(s.t.level.Name, 0)
 		for _, n := range s.t.all {
-			s.send(n, "", sound(wire.AppendWelcome(s.t.buffer(), &hello)))
+			s.send(n, "", mustEncode(wire.AppendWelcome(s.t.takeBuffer(), &hello)))
 		}
-		s.later(s.p.learn, func() {
+		s.scheduleCall(s.p.learn, func() {
 			if s.learns = false; s.heard.term > 0 && s.heardAt > began && !s.heard.ends {
 				s.since = s.t.now
 				return
@@ -278,13 +278,13 @@ func (s *seat) begin() {
 	s.sendBeat(false)
 	for _, in := range first {
 		if s.leads {
-			s.step(in)
+			s.stepCore(in)
 		}
 	}
 	if s.leads {
 		s.announce()
-		s.later(0, s.tick)
-		s.later(s.p.beat, s.pulse)
+		s.scheduleCall(0, s.tick)
+		s.scheduleCall(s.p.beat, s.pulse)
 	}
 }
 
@@ -302,7 +302,7 @@ func (s *seat) inherit(goesOn bool) {
 	if !goesOn {
 		return // The members tell all again.
 	}
-	for _, m := range s.ask(synccore.Question{Status: true}).Status.Members {
+	for _, m := range s.askQuestion(synccore.Question{Status: true}).Status.Members {
 		if m.Standing != monitor.Gone {
 			s.here[m.Name] = m.Incarnation
 		}
@@ -320,7 +320,7 @@ func (s *seat) inherit(goesOn bool) {
 			}
 		}
 	}
-	s.gaps = s.ask(synccore.Question{Counts: true}).Counts.Gaps
+	s.gaps = s.askQuestion(synccore.Question{Counts: true}).Counts.Gaps
 }
 
 // pulse says that the process leads.
@@ -328,7 +328,7 @@ func (s *seat) pulse() {
 	if !s.leads || s.ended() {
 		return
 	}
-	s.later(s.p.beat, s.pulse)
+	s.scheduleCall(s.p.beat, s.pulse)
 	now := s.t.now
 	if now >= s.raiseAt {
 		s.raiseAt = clocksync.MaxInstant
@@ -340,7 +340,7 @@ func (s *seat) pulse() {
 			if s.term > s.t.leader.term {
 				s.t.leader = s.leader
 			}
-			s.step(synccore.Input{Kind: synccore.InTerm, Term: s.term})
+			s.stepCore(synccore.Input{Kind: synccore.InTerm, Term: s.term})
 			if !s.leads {
 				return
 			}

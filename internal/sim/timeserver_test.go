@@ -59,7 +59,7 @@ func NewLiar(lie Lie) TimeServer {
 
 // Root is a server that tells the readings of a host's monotonic clock.
 func Root(h *Host) TimeServer {
-	return TimeServer{Timeline: h.timeline, Answer: func(Question) (arrived, departed clocksync.Instant) {
+	return TimeServer{Timeline: h.readTimeline, Answer: func(Question) (arrived, departed clocksync.Instant) {
 		if h.Suspended() {
 			return 1, 0 // What arrives before it departs is no reply.
 		}

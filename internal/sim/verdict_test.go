@@ -159,7 +159,7 @@ func measured(t *testing.T, seed uint64) *observer {
 	for range 2 {
 		h := o.host()
 		for range 2 {
-			k := o.keeper(h, clocksync.Config{Timeline: root.timeline()})
+			k := o.keeper(h, clocksync.Config{Timeline: root.readTimeline()})
 			k.Ask("root", Root(root), o.link(), o.link())
 			o.join(h, k)
 		}

@@ -39,7 +39,7 @@ func (w *World) After(d time.Duration, do func()) {
 // Run lets everything happen that is due up to a time, which then is now.
 func (w *World) Run(until clocksync.Instant) {
 	for len(w.queue) > 0 && w.queue[0].at <= until {
-		e := w.queue.pop()
+		e := w.queue.popEvent()
 		w.now = max(w.now, e.at)
 		e.do()
 	}
@@ -95,7 +95,7 @@ func (q *events) push(e event) {
 	}
 }
 
-func (q *events) pop() event {
+func (q *events) popEvent() event {
 	h := *q
 	last := len(h) - 1
 	top := h[0]
