@@ -203,7 +203,7 @@ type Told struct {
 // told to the program.
 func (t *Told) Late() bool { return t.Open > 0 || t.Unwritten > 0 }
 
-func (o *Output) reset() {
+func (o *Output) resetOutput() {
 	o.Frames, o.Runs, o.Yields, o.Recorded, o.Stops, o.Lost = o.Frames[:0], o.Runs[:0], o.Yields[:0], o.Recorded[:0], o.Stops[:0], o.Lost[:0]
 	o.Results, o.Err, o.Log, o.holds, o.verdicts = o.Results[:0], nil, o.Log[:0], o.holds[:0], o.verdicts[:0]
 }

@@ -26,7 +26,7 @@ func TestVoidStopsNothing(t *testing.T) {
 				in = nil
 			}
 			runs, stops = runs+len(out.Runs), stops+len(out.Stops)
-			m.durable.reach(ann.Name, m.Ticket())
+			m.durable.noteReached(ann.Name, m.Ticket())
 		}
 	}
 	step(&Input{Kind: InRoster, Roster: []Peer{ann}})
@@ -59,7 +59,7 @@ func entries() []entry {
 func batchOf(list []entry) []byte {
 	s := &Store{logs: true}
 	for i := range list {
-		s.note(&list[i])
+		s.writeEntry(&list[i])
 	}
 	b := Batch{Owner: ann, Number: 3, Phase: 2, Open: 1, Entries: s.TakeLog()}
 	return b.Append(nil)

@@ -92,7 +92,7 @@ func (p *pairOf) say(i int, id string) {
 	p.step(i, &Input{Kind: InPut, Task: &Task{ID: fmt.Sprint("s", p.now, id), Func: "say", For: id}})
 }
 
-func (p *pairOf) told(i int) *Load { return p.list[i].tell().Load }
+func (p *pairOf) told(i int) *Load { return p.list[i].makeTold().Load }
 
 func (p *pairOf) order(i int, id, to string) {
 	p.t.Helper()
@@ -158,7 +158,7 @@ func TestMeterIsBounded(t *testing.T) {
 	var task Task
 	for i := range maxMetered + 9 {
 		task.ID = strconv.Itoa(i)
-		m.ran(0, 0, &task, []Task{{For: "p"}})
+		m.noteRun(0, 0, &task, []Task{{For: "p"}})
 	}
 	if len(m.busy) != maxMetered || len(m.sent) != maxMetered {
 		t.Errorf("%d objects and %d pairs are measured", len(m.busy), len(m.sent))

@@ -41,11 +41,11 @@ func (b *Batch) Append(dst []byte) []byte {
 }
 
 func (c *coder) batch(b *Batch) {
-	c.peer(&b.Owner)
-	c.uint(&b.Number)
-	c.uint(&b.Phase)
-	if c.int(&b.Open); c.form >= formObjects {
-		c.int(&b.Objects)
+	c.codePeer(&b.Owner)
+	c.codeUint(&b.Number)
+	c.codeUint(&b.Phase)
+	if c.codeInt(&b.Open); c.form >= formObjects {
+		c.codeInt(&b.Objects)
 	}
 }
 
@@ -124,34 +124,34 @@ type entry struct {
 }
 
 func (c *coder) entry(e *entry) {
-	small(c, &e.kind)
-	c.uint(&e.seq)
+	codeSmall(c, &e.kind)
+	c.codeUint(&e.seq)
 	switch e.kind {
 	case entryPut:
-		c.task(&e.task)
-		c.float(&e.key)
+		c.codeTask(&e.task)
+		c.codeFloat(&e.key)
 	case entryStep:
 		s := Step{Record: e.record, Keys: e.keys}
-		c.step(&s)
+		c.codeStep(&s)
 		e.record, e.keys = s.Record, s.Keys
 	case entryMail, entryTaken:
-		c.post(&e.post)
+		c.codePost(&e.post)
 	case entryObject:
-		c.task(&e.task)
-		c.float(&e.key)
-		c.bool(&e.record.Pinned)
+		c.codeTask(&e.task)
+		c.codeFloat(&e.key)
+		c.codeBool(&e.record.Pinned)
 	case entryBegan, entryDied, entryFence:
-		c.text(&e.record.ID)
+		c.codeText(&e.record.ID)
 	case entryOwner:
-		c.peer(&e.owner)
+		c.codePeer(&e.owner)
 	case entryEnd:
 	default:
-		c.fail(fmt.Errorf("there is no entry of the kind %d", e.kind))
+		c.keepFault(fmt.Errorf("there is no entry of the kind %d", e.kind))
 	}
 }
 
-// note writes an entry into the log, if the store has one.
-func (s *Store) note(e *entry) {
+// writeEntry writes an entry into the log, if the store has one.
+func (s *Store) writeEntry(e *entry) {
 	if !s.logs {
 		return
 	}
@@ -278,13 +278,13 @@ func (r *Recovery) Own(owner Peer, lives bool) *Store {
 		s.GiveUp()
 	}
 	s.replayOwner(owner)
-	s.note(&entry{kind: entryOwner, seq: s.account.Seq(), owner: owner})
+	s.writeEntry(&entry{kind: entryOwner, seq: s.account.Seq(), owner: owner})
 	s.endDoomed()
 	for _, o := range s.account.objects {
 		o.lease.handed = true // The holders of the owner before may run it still.
 	}
 	for _, id := range s.account.Open() {
-		s.poison(s.account.find(id), r.last.Owner.String())
+		s.poisonTask(s.account.findTask(id), r.last.Owner.String())
 	}
 	return s
 }
@@ -297,17 +297,17 @@ func (s *Store) replay(e *entry) error {
 			return err
 		}
 		if s.account.Put(e.seq, s.account.Phase(), &e.task) == Counted {
-			s.admit([]float64{e.key})
+			s.admitAdded([]float64{e.key})
 		}
 	case entryStep:
 		if err := e.record.Check(); err != nil {
 			return err
 		}
-		if o := s.write(e.seq, &e.record, e.keys); o != Counted {
+		if o := s.writeRecord(e.seq, &e.record, e.keys); o != Counted {
 			return fmt.Errorf("the record of task %q does not count: it %v", e.record.ID, o)
 		}
 		if s.account.objects[e.record.ID] != nil {
-			s.rouse(s.account.objects[e.record.ID])
+			s.rouseTask(s.account.objects[e.record.ID])
 		}
 	case entryEnd:
 		if s.account.End(e.seq, s.account.Phase()) == NotEmpty {
@@ -315,7 +315,7 @@ func (s *Store) replay(e *entry) error {
 		}
 		s.careful = false
 	case entryBegan, entryDied:
-		if o := s.account.find(e.record.ID); o != nil && e.kind == entryBegan {
+		if o := s.account.findTask(e.record.ID); o != nil && e.kind == entryBegan {
 			o.lease.began = true
 		} else if o != nil {
 			o.lease.losses++
@@ -346,5 +346,5 @@ func (s *Store) replayOwner(owner Peer) {
 // GiveUp notes that no process runs a task of the account any more: nobody died of one.
 func (s *Store) GiveUp() {
 	s.replayOwner(Peer{})
-	s.note(&entry{kind: entryOwner, seq: s.account.Seq()})
+	s.writeEntry(&entry{kind: entryOwner, seq: s.account.Seq()})
 }

@@ -830,7 +830,7 @@ func (w *logSpace) carry(n *keeperNode) {
 			account, own := splitID(full)
 			id = account + "/" + own
 		}
-		if r.Account == n.peer && w.began[id] == 0 && n.machine.accounts.careful() && !n.machine.slots[r.Slot].stopped {
+		if r.Account == n.peer && w.began[id] == 0 && n.machine.accounts.isCareful() && !n.machine.slots[r.Slot].stopped {
 			w.fault("%v: %s begins, which the log does not have", n.peer, id)
 		}
 		n.jobs[r.Slot] = job{work{runs: true, kind: r.Task.Func, low: low, at: low, high: high}, id}
@@ -1141,7 +1141,7 @@ func TestLogSpaces(t *testing.T) {
 func TestLogMutants(t *testing.T) {
 	tasks := func(s *Store, change func(*open)) {
 		for _, id := range s.account.Open() {
-			change(s.account.find(id))
+			change(s.account.findTask(id))
 		}
 	}
 	for name, bend := range map[string]func(*logSpace){

@@ -53,16 +53,16 @@ const maxCame = 4096
 
 // noteArrival notes where an object comes from, unless it has not begun: then that was no place of it.
 func (m *Member) noteArrival(l *Lease, from string) {
-	if m.opts.Stay <= 0 || len(l.Inbox) > 0 && l.Inbox[0].makes(&l.Task) || len(m.came) >= maxCame {
+	if m.opts.Stay <= 0 || len(l.Inbox) > 0 && l.Inbox[0].makesState(&l.Task) || len(m.came) >= maxCame {
 		return
 	}
 	_, id := splitID(l.Task.ID)
 	m.came[id] = came{from, m.now.Add(m.opts.Stay)}
 }
 
-// stays reports whether an object does not go to a holder that asks for work: it came from there a short time ago, or
+// mustStay reports whether an object does not go to a holder that asks for work: it came from there a short time ago, or
 // another strategy moves objects.
-func (m *Member) stays(full, to string) bool {
+func (m *Member) mustStay(full, to string) bool {
 	if m.meter != nil {
 		return true // The strategy that is central moves it.
 	}
@@ -100,7 +100,7 @@ func (m *Member) forgetObject(full string) {
 	_, id := splitID(full)
 	delete(m.objects, id)
 	if m.meter != nil {
-		m.meter.forget(id)
+		m.meter.forgetObject(id)
 		m.meter.changed = true
 	}
 	if i := slices.Index(m.has, id); i >= 0 {
@@ -132,11 +132,11 @@ func (m *Member) sender(name string) string {
 
 // sendPosts sends messages to objects elsewhere.
 func (m *Member) sendPosts(now clocksync.Instant, out *Output) {
-	m.accounts.each(func(name string, s *Store) {
+	m.accounts.eachStore(func(name string, s *Store) {
 		if len(s.account.posts) == 0 {
 			return
 		}
-		for _, to := range s.posts() {
+		for _, to := range s.listPosters() {
 			account := m.sender(name)
 			key := mailKey{to, account}
 			one := m.mails[key]
@@ -155,12 +155,12 @@ func (m *Member) sendPosts(now clocksync.Instant, out *Output) {
 				p := s.postOf(to)
 				p.Account = account
 				m.sent.Directed++
-				m.send(home, Frame{Post: p}, out)
+				m.sendFrame(home, Frame{Post: p}, out)
 				continue
 			}
 			m.sent.Undirected++
 			for i := range m.peers {
-				m.send(m.peers[i].Peer, Frame{Post: &Post{For: to, Account: account}}, out)
+				m.sendFrame(m.peers[i].Peer, Frame{Post: &Post{For: to, Account: account}}, out)
 			}
 		}
 	})
@@ -178,7 +178,7 @@ func (m *Member) postHere(s *Store, to, account string, one *mail) (here bool) {
 		return true
 	}
 	if one.answer.For != "" {
-		s.posted(&one.answer, objectEnded)
+		s.recordPosted(&one.answer, objectEnded)
 		one.answer = Posted{}
 	}
 	p := s.postOf(to)
@@ -188,7 +188,7 @@ func (m *Member) postHere(s *Store, to, account string, one *mail) (here bool) {
 		return true
 	}
 	first := one.upTo == 0
-	m.accounts.each(func(_ string, other *Store) {
+	m.accounts.eachStore(func(_ string, other *Store) {
 		switch {
 		case other == s || here:
 		case first:
@@ -238,13 +238,13 @@ func (m *Member) forgetHeld(account string) {
 // takePost takes messages to an object of an account here, or tells that it is here.
 func (m *Member) takePost(from Peer, p *Post, out *Output) {
 	answered := false
-	m.accounts.each(func(_ string, s *Store) {
+	m.accounts.eachStore(func(_ string, s *Store) {
 		if answered {
 			return
 		}
 		if taken, gone, here := s.Receive(p); here {
 			answered = true
-			m.send(from, Frame{Posted: &Posted{p.For, p.Account, taken, gone}}, out)
+			m.sendFrame(from, Frame{Posted: &Posted{p.For, p.Account, taken, gone}}, out)
 		}
 	})
 }
@@ -252,9 +252,9 @@ func (m *Member) takePost(from Peer, p *Post, out *Output) {
 // takePosted records what was taken, and sends what is next.
 func (m *Member) takePosted(now clocksync.Instant, from Peer, p *Posted) {
 	m.homes[p.For] = from
-	m.accounts.each(func(name string, s *Store) {
+	m.accounts.eachStore(func(name string, s *Store) {
 		if m.sender(name) == p.Account {
-			s.posted(p, objectEnded)
+			s.recordPosted(p, objectEnded)
 		}
 	})
 	if one := m.mails[mailKey{p.For, p.Account}]; one != nil {
@@ -270,7 +270,7 @@ func (m *Member) loseHome(p Peer) (objects int) {
 				objects++
 			}
 			if m.durable == nil {
-				m.accounts.own.posted(&Posted{For: to, Gone: true}, fmt.Sprintf("its object was lost with member %q, which had created it", p.Name))
+				m.accounts.own.recordPosted(&Posted{For: to, Gone: true}, fmt.Sprintf("its object was lost with member %q, which had created it", p.Name))
 			}
 		}
 	}
@@ -283,14 +283,14 @@ func (m *Member) loseHome(p Peer) (objects int) {
 
 // pushObjects brings objects with messages to the members where they are.
 func (m *Member) pushObjects(now clocksync.Instant, out *Output) {
-	m.accounts.each(func(name string, s *Store) {
+	m.accounts.eachStore(func(name string, s *Store) {
 		for _, o := range s.takePushes() {
 			if l := &o.lease; o.fate != Kept || l.holder != "" || l.place >= 0 || len(o.box.inbox) == 0 || slices.Contains(s.staying, o) {
 				continue
 			}
 			to, is := m.placeOf(o)
 			if !is && m.leave.away[m.holder] && o.isFree() {
-				if to, is = m.refuge(s, o); !is {
+				if to, is = m.findRefuge(s, o); !is {
 					s.pushes = append(s.pushes, o) // Until others have what was sent before.
 					continue
 				}
@@ -301,11 +301,11 @@ func (m *Member) pushObjects(now clocksync.Instant, out *Output) {
 				s.pushes = append(s.pushes, o) // Until one of these members is there.
 			case !is:
 				o.lease.at = ""
-				s.rouse(o)
+				s.rouseTask(o)
 			case to == m.opts.Self:
 				o.lease.at = m.holder
-				s.queue(o)
-			case m.peers[m.find(to)].number == 0:
+				s.queueObject(o)
+			case m.peers[m.findPeer(to)].number == 0:
 				s.pushes = append(s.pushes, o) // Until its space is open and it has told of itself.
 			default:
 				m.push(now, name, s, o, to, out)
@@ -318,11 +318,11 @@ func (m *Member) pushObjects(now clocksync.Instant, out *Output) {
 			return
 		}
 		m.pushes = m.pushes[1:]
-		s, id := m.accounts.at(p.id)
+		s, id := m.accounts.storeOf(p.id)
 		if s == nil {
 			continue
 		}
-		if o := s.current(id, p.on); o != nil && o.lease.demand == pushed {
+		if o := s.currentTask(id, p.on); o != nil && o.lease.demand == pushed {
 			name, _ := splitID(p.id)
 			m.push(now, name, s, o, p.to, out)
 		}
@@ -335,10 +335,10 @@ func (m *Member) push(now clocksync.Instant, name string, s *Store, o *open, to 
 		l.Task.ID = fullID(name, l.Task.ID)
 	}
 	if m.meter != nil {
-		m.meter.forget(o.task.ID)
+		m.meter.forgetObject(o.task.ID)
 	}
 	m.pushed++
-	m.send(to, Frame{Parcel: &Parcel{Push: m.pushed, Leases: []Parted{{m.opts.Self, l}}}}, out)
+	m.sendFrame(to, Frame{Parcel: &Parcel{Push: m.pushed, Leases: []Parted{{m.opts.Self, l}}}}, out)
 	m.pushes = append(m.pushes, push{l.Task.ID, l.On, to, now.Add(2 * m.opts.Pace)})
 }
 
@@ -380,10 +380,10 @@ func (m *Member) moveObject(in *Input) error {
 	}
 	var err error
 	found := false
-	m.accounts.each(func(_ string, s *Store) {
+	m.accounts.eachStore(func(_ string, s *Store) {
 		if !found && (s == m.accounts.own || s.account.objects[in.ID] != nil) {
 			found = s.account.objects[in.ID] != nil
-			err = s.move(in.ID, to.String())
+			err = s.moveObject(in.ID, to.String())
 		}
 	})
 	return err
@@ -392,7 +392,7 @@ func (m *Member) moveObject(in *Input) error {
 // nextMail is when a post or an object is sent again.
 func (m *Member) nextMail() clocksync.Instant {
 	at := clocksync.MaxInstant
-	m.accounts.each(func(name string, s *Store) {
+	m.accounts.eachStore(func(name string, s *Store) {
 		for to := range s.account.posts {
 			if one := m.mails[mailKey{to, m.sender(name)}]; one != nil && one.answer.For == "" && one.upTo == 0 {
 				at = min(at, one.again)

@@ -448,7 +448,7 @@ func (w *space) maybeCancel(n *node, id string, low uint64) {
 		return
 	}
 	n.order = append(n.order, func(n *node) {
-		if n.machine.accounts.own.account.find(id) == nil || n.machine.phase != w.inPhase[low] || w.owner[low] != n.peer {
+		if n.machine.accounts.own.account.findTask(id) == nil || n.machine.phase != w.inPhase[low] || w.owner[low] != n.peer {
 			return
 		}
 		w.doom(n, id)
@@ -839,9 +839,9 @@ func TestSpaceMutants(t *testing.T) {
 		},
 		"a copy of a failed run counts": func(w *space) {
 			w.arrive = func(n *node, f *Frame) {
-				if f.Step != nil && n.machine.accounts.own.account.find(f.Step.Record.ID) != nil {
+				if f.Step != nil && n.machine.accounts.own.account.findTask(f.Step.Record.ID) != nil {
 					s := *f.Step
-					s.Try = n.machine.accounts.own.account.find(s.Record.ID).lease.failed
+					s.Try = n.machine.accounts.own.account.findTask(s.Record.ID).lease.failed
 					f.Step = &s
 				}
 			}
@@ -873,9 +873,9 @@ func TestSpaceMutants(t *testing.T) {
 			w.after = func(n *node) {
 				a := n.machine.accounts.own.account
 				for _, id := range a.Open() {
-					if o := a.find(id); o.needs > 0 {
+					if o := a.findTask(id); o.needs > 0 {
 						o.needs = 0
-						n.machine.accounts.own.back(o)
+						n.machine.accounts.own.requeueTask(o)
 					}
 				}
 			}
@@ -893,7 +893,7 @@ func TestSpaceMutants(t *testing.T) {
 			w.before = func(n *node, _ *Input) {
 				a := n.machine.accounts.own.account
 				for id := range a.awaited {
-					if o := a.find(id); o != nil && o.task.Func == "bad" {
+					if o := a.findTask(id); o != nil && o.task.Func == "bad" {
 						delete(a.awaited, id)
 					}
 				}
@@ -903,12 +903,12 @@ func TestSpaceMutants(t *testing.T) {
 			w.before = func(n *node, _ *Input) {
 				a := n.machine.accounts.own.account
 				for _, id := range a.Open() {
-					for k, of := range a.find(id).task.After {
-						if o := a.find(of); o != nil && o.task.Func == "bad" && o.last == 0 {
-							a.find(id).task.After[k] = "none"
+					for k, of := range a.findTask(id).task.After {
+						if o := a.findTask(of); o != nil && o.task.Func == "bad" && o.last == 0 {
+							a.findTask(id).task.After[k] = "none"
 							a.awaited[of].by = nil
-							if a.find(id).needs--; a.find(id).needs == 0 {
-								n.machine.accounts.own.back(a.find(id))
+							if a.findTask(id).needs--; a.findTask(id).needs == 0 {
+								n.machine.accounts.own.requeueTask(a.findTask(id))
 							}
 						}
 					}

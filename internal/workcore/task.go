@@ -75,9 +75,9 @@ func (t *Task) Check() error {
 	return nil
 }
 
-// same reports whether two puts are of one task.
-func (t *Task) same(u *Task) bool {
-	return t.ID == u.ID && t.Func == u.Func && t.Weight == u.Weight && bytes.Equal(t.Body, u.Body) && slices.Equal(t.After, u.After) && slices.Equal(t.Reads, u.Reads) && t.For == u.For && t.Object.same(u.Object)
+// sameTask reports whether two puts are of one task.
+func (t *Task) sameTask(u *Task) bool {
+	return t.ID == u.ID && t.Func == u.Func && t.Weight == u.Weight && bytes.Equal(t.Body, u.Body) && slices.Equal(t.After, u.After) && slices.Equal(t.Reads, u.Reads) && t.For == u.For && t.Object.sameObject(u.Object)
 }
 
 // Fate says what a record leaves of its task.
