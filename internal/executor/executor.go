@@ -84,10 +84,10 @@ type processor struct {
 	stranger    bool      // and was not known before it
 }
 
-// gone reports whether the process that had the run of the processor is no more, as
+// isGone reports whether the process that had the run of the processor is no more, as
 // what comes back after a restart shows. A start that was sent and never seen may
 // have reached the process from before.
-func (p *processor) gone(incarnation uint64, shows bool) bool {
+func (p *processor) isGone(incarnation uint64, shows bool) bool {
 	return p.run != nil && !shows && (p.run.seen || p.run.started && p.incarnation != incarnation)
 }
 
@@ -141,7 +141,7 @@ func (f *executor) Moved(member string, incarnation uint64) {
 func (f *executor) Epoch(now clocksync.Instant, begun control.Decision, out *plan.ExecutorOutput) {
 	f.verdicts = f.verdicts[:0]
 	p := pass{executor: f, now: now, out: out}
-	p.interpret(&program.Input{Kind: program.InEpoch, Decision: begun})
+	p.stepInterpreter(&program.Input{Kind: program.InEpoch, Decision: begun})
 }
 
 // Renewed implements [plan.Executor].
@@ -150,7 +150,7 @@ func (f *executor) Renewed(now clocksync.Instant, names []string, w plan.World, 
 	for _, name := range names {
 		name = f.level + "." + name
 		f.verdicts = slices.DeleteFunc(f.verdicts, func(v heldVerdict) bool { return v.predicate == name })
-		p.interpret(&program.Input{Kind: program.InVerdict, Predicate: name, Truth: predicates.Unknown, Decision: w.Decision()})
+		p.stepInterpreter(&program.Input{Kind: program.InVerdict, Predicate: name, Truth: predicates.Unknown, Decision: w.Decision()})
 	}
 }
 
@@ -172,7 +172,7 @@ func (f *executor) Left(now clocksync.Instant, silence plan.Silence, dropped []m
 	}
 	p.holdBack(lost, now.Add(silence))
 	for _, l := range idleFirst(lost) {
-		p.lost(l, why[l.name])
+		p.loseProcessor(l, why[l.name])
 	}
 }
 
@@ -187,7 +187,7 @@ func (p *pass) holdBack(lost []*processor, until clocksync.Instant) {
 		}
 		delete(p.processors, name)
 		p.held[name] = until
-		p.interpret(&program.Input{Kind: program.InLeft, Node: program.Node{Name: name}})
+		p.stepInterpreter(&program.Input{Kind: program.InLeft, Node: program.Node{Name: name}})
 	}
 }
 
@@ -223,13 +223,13 @@ func (f *executor) Overdue(now clocksync.Instant, silence plan.Silence, out *pla
 		if l.stranger {
 			delete(f.processors, l.name)
 		} else {
-			p.lost(l, "it did not come back after the restart")
+			p.loseProcessor(l, "it did not come back after the restart")
 		}
 		f.Moved(l.name, 0) // It may be here, and not have said that it obeys.
 	}
 	f.overdue = true
 	for _, number := range slices.Sorted(maps.Keys(f.runs)) {
-		f.want(f.runs[number])
+		f.wantLook(f.runs[number])
 	}
 	return f.formed
 }
@@ -254,15 +254,15 @@ func (f *executor) Settled(now clocksync.Instant, s *control.Signal, fate contro
 	if fate != control.Applied {
 		r.again = now.Add(signalAgain)
 	}
-	f.want(r)
+	f.wantLook(r)
 }
 
 // Awaits implements [plan.Executor].
 func (f *executor) Awaits() bool { return f.hold != plan.HoldNone && f.resume != clocksync.MaxInstant }
 
-// waits reports whether nothing is to be started yet after a restart: somebody may run what
+// isWaiting reports whether nothing is to be started yet after a restart: somebody may run what
 // the record lacks.
-func (f *executor) waits() bool {
+func (f *executor) isWaiting() bool {
 	return f.hold != plan.HoldNone && f.awaited > 0 || f.hold == plan.HoldSilence && f.resume != clocksync.MaxInstant
 }
 
@@ -272,7 +272,7 @@ func (f *executor) Take(from string, b *plan.Body, out *plan.ExecutorOutput) (is
 	switch {
 	case b.Program != f.id:
 		return false, "it is of another execution of the program"
-	case r == nil && f.twice(from, b.Run, "it has come to a result, which is not taken", out):
+	case r == nil && f.reportTwice(from, b.Run, "it has come to a result, which is not taken", out):
 		return false, fmt.Sprintf("run %d on %q was given up: it may have run twice", b.Run, from)
 	case r == nil && b.Run > 0 && b.Run <= f.numbers:
 		return false, fmt.Sprintf("run %d has ended", b.Run)
@@ -283,7 +283,7 @@ func (f *executor) Take(from string, b *plan.Body, out *plan.ExecutorOutput) (is
 	}
 	kept := *b
 	r.body = &kept
-	f.log.note(&record{Run: b.Run, Body: &kept})
+	f.log.noteRecord(&record{Run: b.Run, Body: &kept})
 	return true, ""
 }
 
@@ -293,8 +293,8 @@ func (f *executor) Cancel(now clocksync.Instant, reason string, out *plan.Execut
 		return
 	}
 	p := pass{executor: f, now: now, out: out}
-	p.begin()
-	p.interpret(&program.Input{Kind: program.InCancel, Reason: reason})
+	p.beginPass()
+	p.stepInterpreter(&program.Input{Kind: program.InCancel, Reason: reason})
 }
 
 // Restart implements [plan.Executor]. The end of a program that has ended is told
@@ -309,7 +309,7 @@ func (f *executor) Restart(now clocksync.Instant, formed bool, begun control.Dec
 	}
 	if was != now { // No deadline knows how long nobody led.
 		f.behind += now.Sub(was)
-		f.log.note(&record{Behind: f.behind})
+		f.log.noteRecord(&record{Behind: f.behind})
 		for name := range f.held {
 			f.held[name] = now
 		}
@@ -322,7 +322,7 @@ func (f *executor) Restart(now clocksync.Instant, formed bool, begun control.Dec
 			runs = f.numbers + 1<<32
 		}
 		f.numbers, f.before, f.overdue = runs, runs, false
-		f.log.note(&record{Numbers: runs})
+		f.log.noteRecord(&record{Numbers: runs})
 	}
 	for _, p := range f.processors {
 		p.awaited = true
@@ -334,7 +334,7 @@ func (f *executor) Restart(now clocksync.Instant, formed bool, begun control.Dec
 		for i := range r.sent { // The last one may have arrived: it is sent once more, as the same.
 			r.sent[i] = max(r.sent[i], 1) - 1
 		}
-		f.want(r)
+		f.wantLook(r)
 	}
 }
 
