@@ -35,8 +35,8 @@ func (d *Digest) Add(out *synccore.Output) {
 // Sum is the hash so far.
 func (d *Digest) Sum() uint64 { return d.sum }
 
-// append appends the hash as 16 hexadecimal digits.
-func (d *Digest) append(buf []byte) []byte {
+// appendHex appends the hash as 16 hexadecimal digits.
+func (d *Digest) appendHex(buf []byte) []byte {
 	for shift := 60; shift >= 0; shift -= 4 {
 		buf = append(buf, "0123456789abcdef"[d.sum>>shift&15])
 	}

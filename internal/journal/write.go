@@ -158,7 +158,7 @@ func AppendInput(dst []byte, state scgs.Schema, now clocksync.Instant, in *syncc
 
 // AppendOutput ends the line of an input with the digest of all outputs so far.
 func AppendOutput(dst []byte, d *Digest) []byte {
-	return append(d.append(append(dst, `,"out":"`...)), "\"}\n"...)
+	return append(d.appendHex(append(dst, `,"out":"`...)), "\"}\n"...)
 }
 
 // AppendBroken ends the line of an input whose step did not end.
