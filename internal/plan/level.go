@@ -292,7 +292,7 @@ func (p *Level) Sends() []Sent {
 		}
 	}
 	if p.Balance != nil {
-		list = append(list, p.Balance.sent())
+		list = append(list, p.Balance.sentSignal())
 	}
 	return list
 }
@@ -314,7 +314,7 @@ func (p *Level) Aims() []wire.Aim {
 		}
 	}
 	if p.Balance != nil {
-		s := p.Balance.sent()
+		s := p.Balance.sentSignal()
 		add(wire.Aim{Signal: s.Name, Kind: s.Kind, Region: s.Region})
 	}
 	return list
