@@ -111,7 +111,7 @@ func (c *compiler) early(reader, to int32) string {
 	nodes := c.compiled.nodes
 	label := nodes[to].label
 	a, b := reader, to
-	below, above := int32(-1), int32(-1) // what is just below the meeting point
+	below, above := int32(-1), int32(-1) // the node just below the meeting point
 	for a != b {
 		if nodes[a].depth >= nodes[b].depth {
 			below, a = a, nodes[a].parent
@@ -436,7 +436,7 @@ func (c *compiler) constant(n *node, k int, value string) bool {
 // follows on a loop that never ends.
 func (c *compiler) reachable() {
 	nodes := c.compiled.nodes
-	ends := make([]bool, len(nodes)) // may end by itself
+	ends := make([]bool, len(nodes)) // may end without a STOP
 	for i := len(nodes) - 1; i >= 0; i-- {
 		n := &nodes[i]
 		some, all := false, true

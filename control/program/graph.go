@@ -294,7 +294,7 @@ func (d *drawing) body(i int32, n *node) (r room) {
 	return r
 }
 
-// past draws the way from y past what is inside a construct to its end.
+// past draws the way from y past the inside of a construct to its end.
 func (d *drawing) past(r *room, label string, y int) {
 	r.right = max(r.right, d.graph.Vertices[r.in].W/2+labelWidth(label)) + gapX
 	side := r.right - gapX/2

@@ -194,7 +194,7 @@ func (g *Graph) svgEdge(b *strings.Builder, e *Edge) {
 func (e *Edge) labelAt(from *Vertex, points [][2]int) [2]int {
 	first, last := points[0], points[len(points)-1]
 	switch {
-	case e.Label == againLabel: // On the way back, below what is repeated.
+	case e.Label == againLabel: // On the way back, below the repeated part.
 		corner := points[len(points)-3]
 		return [2]int{corner[0] + 4, corner[1] - 3}
 	case points[1][1] == from.Y && first[0] < from.X:

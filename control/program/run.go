@@ -19,7 +19,7 @@ const (
 	deciding state = iota // a switch waits for verdicts
 	running               // something inside it runs; a block has been started
 	queued                // a block waits for a node
-	stopping              // what is inside is told to end; then it ends by its cause
+	stopping              // its inside is ending; then it ends by its cause
 	instead               // its else runs in its place
 	ended                 // its parent has to be told
 )
@@ -38,11 +38,11 @@ type frame struct {
 	due          clocksync.Instant
 	seq          uint64  // its place in the order in which constructs began
 	round        uint64  // loops: the step in which the last iteration began
-	iteration    int     // loops: the one that has begun last, counted from 1
-	passed       verdict // the newest that let it, or what is inside it, go on
+	iteration    int     // loops: the iteration begun last, counted from 1
+	passed       verdict // the newest that let it, or its inside, continue
 	by           int32   // the predicate of passed, -1 for none
 	reason       string
-	result       string   // also that of the last iteration
+	result       string   // also the last iteration's
 	parts        []string // Par: results by index
 	values       []string // as a scope: results that references use
 
@@ -151,8 +151,8 @@ func (r *Run) Step(now clocksync.Instant, in *Input, out *Output) {
 	r.out = nil
 }
 
-// late says that the deadline of a construct has passed, and what waited in it. What is
-// around it tells which block failed, and not which other construct.
+// late says that the deadline of a construct has passed, and what waited in it. The construct
+// around it names the block that failed, and no other construct.
 func (r *Run) late(f int32) string {
 	n := &r.compiled.nodes[r.frames[f].node]
 	text := "its deadline of " + n.limit.String() + " has passed"
@@ -211,7 +211,7 @@ func (r *Run) input(in *Input) {
 			r.refuseInput(in, "the run has not begun")
 			return
 		}
-		r.frames[0].reason = in.Reason // The first frame is that of the body.
+		r.frames[0].reason = in.Reason // The first frame is the body's.
 		r.stop(0, Canceled)
 	default:
 		r.refuseInput(in, "there is no such input")
@@ -304,8 +304,7 @@ func (r *Run) again(f int32) {
 	r.start(r.compiled.nodes[x.node].kids[0], f, 0)
 }
 
-// truthOf is what is known of a predicate: a verdict of an epoch that is over says
-// nothing.
+// truthOf is the known value of a predicate: a verdict of an earlier epoch says nothing.
 func (r *Run) truthOf(q int32) predicates.Truth {
 	v, newest := &r.verdicts[q], &r.epochs[r.compiled.syncOf[q]]
 	if v.decision.Term != newest.Term || v.decision.Epoch != newest.Epoch {
@@ -365,7 +364,7 @@ func (r *Run) decide(f int32) {
 	}
 }
 
-// epoch notes one that has begun, unless a newer one has.
+// epoch notes an epoch that has begun, unless a newer epoch has.
 func (r *Run) epoch(in *Input) bool {
 	i := slices.Index(r.compiled.syncs, in.Decision.Synchronizer)
 	return i < 0 || r.newer(i, in.Decision)
@@ -424,7 +423,7 @@ func (r *Run) verdict(in *Input) {
 	}
 }
 
-// fail ends a construct as failed: what is inside it first.
+// fail ends a construct as failed, after its inside.
 func (r *Run) fail(f int32, reason string) {
 	x := &r.frames[f]
 	if x.state == stopping && x.cause == Done {
@@ -438,8 +437,8 @@ func (r *Run) fail(f int32, reason string) {
 	}
 }
 
-// stop tells what is inside a construct to end, and ends it, for a cause, when
-// all has. A cancellation goes before another cause, so that no else is run.
+// stop ends the inside of a construct and then, for a cause, the construct. A cancellation goes
+// before another cause, so that no else is run.
 func (r *Run) stop(f int32, cause Outcome) {
 	x := &r.frames[f]
 	if x.state == ended {
@@ -565,7 +564,7 @@ func (r *Run) end(f int32, outcome Outcome) {
 	r.agenda = append(r.agenda, f)
 }
 
-// settleEnded tells parents of what has ended until nothing is left to tell.
+// settleEnded tells parents which frames have ended, until nothing is left to tell.
 func (r *Run) settleEnded() {
 	for i := 0; i < len(r.agenda); i++ {
 		r.told(r.agenda[i])
@@ -700,8 +699,8 @@ func (r *Run) block(in *Input) {
 	}
 }
 
-// joining reports whether a JOIN waits for what it has cancelled: of that it takes
-// the results of blocks that had ended by themselves. One of them may be why its
+// joining reports whether a JOIN waits for the blocks that it has cancelled. It takes the
+// results of blocks that ended before the cancellation reached them: one of them may be why its
 // predicate is true.
 func (r *Run) joining(f int32) bool {
 	if f < 0 {
@@ -711,8 +710,8 @@ func (r *Run) joining(f int32) bool {
 	return r.compiled.nodes[x.node].kind == KindPar && x.state == stopping && x.cause == Done
 }
 
-// misfit says why a result that is read is not one of its block; empty if it is one. Null
-// is one of every block: one that a predicate cancels may have nothing to tell.
+// misfit says why a result that is read does not fit its block; empty if it fits. Null fits
+// every block: a block that a predicate cancels may have nothing to tell.
 func (r *Run) misfit(n *node, result string) string {
 	if !n.need || result == "" || len(result) > MaxResultBytes {
 		return ""

@@ -116,7 +116,7 @@ func (t Type) checkType(depth int) error {
 	return nil
 }
 
-// eitherType is the type of what is one of the two.
+// eitherType is the type of values that have one of the two types.
 func eitherType(a, b Type) Type {
 	switch {
 	case a.Base == None && b.Base == None:
@@ -132,7 +132,7 @@ func eitherType(a, b Type) Type {
 }
 
 // findMisfit says where a value does not fit a type, and is empty if it does. With null
-// allowed, null fits every type, as what is not there.
+// allowed, null fits every type, as a missing value.
 func (t Type) findMisfit(v any, null bool) string { return t.misfitAt("", v, null) }
 
 func (t Type) misfitAt(at string, v any, null bool) string {

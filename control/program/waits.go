@@ -45,8 +45,8 @@ func (r *Run) waitsFor(f int32) string {
 	return r.undecided(n)
 }
 
-// oldestWaiting finds what has waited longest of a construct and what is inside it, -1
-// if nothing does.
+// oldestWaiting finds the frame that has waited longest, of a construct and its inside; -1 if
+// none waits.
 func (r *Run) oldestWaiting(f int32) int32 {
 	oldest := int32(-1)
 	if s := r.frames[f].state; s == deciding || s == queued {

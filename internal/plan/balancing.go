@@ -25,11 +25,11 @@ type Balance struct {
 	Loads, Weights, Rest, Power, Share *predicates.MemberExpression
 	Single                             bool // Weights is one number for every load
 
-	// Objects is more that members tell of the objects of a space; nil: the loads are those of a section balance.
+	// Objects is more that members tell of the objects of a space; nil: the loads belong to a section balance.
 	Objects *ObjectTexts
 }
 
-// compileBalance compiles the section, or that of the objects of a space.
+// compileBalance compiles the section balance of members, or of the objects of a space.
 func (c *compiler) compileBalance() {
 	s := c.balance
 	if s == nil {

@@ -15,15 +15,15 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// FaultFunc takes one fault: where in the section, at which byte of the text
-// there (-1: the value as a whole), what is wrong and what to do.
+// FaultFunc takes one fault: where in the section, at which byte of the text there (-1: the
+// value as a whole), the fault and what to do.
 type FaultFunc func(at string, offset int, message, hint string)
 
 type compiler struct {
 	sec     *config.Section
 	report  FaultFunc
 	plan    *Level
-	balance *config.Balance // the section balance, or that of the objects of the section work; nil: there is none
+	balance *config.Balance // the section balance, or balance of the objects of the section work; nil: there is none
 
 	unsure       bool            // the modality of the current predicate is no word of ours
 	ending       bool            // the current predicate is the end of a phase
@@ -36,9 +36,9 @@ type compiler struct {
 	where        string
 }
 
-// The limits on all texts of a synchronizer together, at the member limit: the
-// steps of a global state on which every predicate is evaluated, and those of the
-// first one of an epoch, on which each may become true.
+// The limits on all texts of a synchronizer together, at the member limit: the steps of a
+// global state on which every predicate is evaluated, and of the first global state of an
+// epoch, on which each may become true.
 const (
 	maxSteps = 10 * predicates.MaxSteps
 	maxSetup = 10 * predicates.MaxSetup

@@ -78,7 +78,7 @@ func (c *compiler) compileBy(key string, p *config.Predicate) {
 		return
 	}
 	report, shared, told := c.report, c.env, map[string]bool{}
-	c.report = func(at string, offset int, message, hint string) { // What is wrong in one group is so in all.
+	c.report = func(at string, offset int, message, hint string) { // A fault in one group is a fault in all.
 		if !told[at+message] {
 			told[at+message] = true
 			report(at, offset, message, hint)
@@ -105,7 +105,7 @@ func (c *compiler) compileBy(key string, p *config.Predicate) {
 	c.report, c.group = report, ""
 }
 
-// compileEach compiles a condition on one member, which is judged for each by itself.
+// compileEach compiles a condition on one member, which is judged for each separately.
 func (c *compiler) compileEach(at string, p *config.Predicate, r *Rule) {
 	if p.Each != config.EachMember {
 		c.report(at+".each", -1, fmt.Sprintf("%q is nothing that a predicate is judged for", p.Each), "write each: members; for groups of members there is by")
@@ -125,7 +125,7 @@ func (c *compiler) compileEach(at string, p *config.Predicate, r *Rule) {
 	r.When, r.Detector.Local = when, local
 }
 
-// eachUntil compiles what ends the run of one member.
+// eachUntil compiles the condition that ends a member's run.
 func (c *compiler) eachUntil(at string, p *config.Predicate, r *Rule) {
 	if p.For > 0 {
 		c.report(at+".until", -1, "with each the condition has to hold for all of the hold time: leave out for or until", "")

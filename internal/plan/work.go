@@ -75,7 +75,7 @@ func (c *compiler) checkWork() {
 	c.plan.WorkHash = SectionHash(c.plan.WorkText)
 }
 
-// withdraw checks when a member takes no work. Members judge the conditions by themselves, so these read neither
+// withdraw checks when a member takes no work. Each member judges the conditions alone, so these read neither
 // params nor the names under let.
 func (c *compiler) withdraw(at string, w *config.Withdraw) {
 	env := predicates.MemberEnv(c.plan.State, config.WorkFilled())

@@ -81,8 +81,8 @@ func (f *frames) ofSynchronizer(out *synccore.Output, put func(to string, frame 
 	}
 }
 
-// toSynchronizer is what a frame of a member is to a synchronizer, by its codec.
-// It panics at one that is none: paths lose frames and do not spoil them.
+// toSynchronizer is what a frame of a member is to a synchronizer, by its codec. It panics at
+// bytes that are no frame: paths lose frames and do not spoil them.
 func toSynchronizer(from string, frame []byte, codec *wire.BatchCodec, batch *wire.Batch) synccore.Input {
 	in := synccore.Input{From: from}
 	kind, err := wire.KindOf(frame)

@@ -13,7 +13,7 @@ import (
 // Group is a synchronizer's machine on a host, and the members that report to it
 // over links.
 type Group struct {
-	// Observe is told of every output.
+	// Observe receives every output.
 	Observe func(*synccore.Output)
 	Members []*Member
 
@@ -45,7 +45,7 @@ func NewGroup(h *Host, plan *plan.Level, timeline clocksync.Timeline) *Group {
 // Core is the synchronizer's machine, to look at.
 func (g *Group) Core() *synccore.Core { return g.core }
 
-// readTimeline is that of the readings: a suspend ends it.
+// readTimeline is the timeline of the readings: a suspend ends it.
 func (h *Host) readTimeline() clocksync.Timeline {
 	return clocksync.Timeline(fmt.Sprintf("%s+%d", h.Domain, h.asleep))
 }
@@ -73,14 +73,14 @@ func (g *Group) send(to string, frame []byte) {
 	}
 }
 
-// alarm lets a host do something at a reading of its clock. Setting it to an
-// earlier one replaces what was set.
+// alarm lets a host do something at a reading of its clock. Setting it to an earlier reading
+// replaces the reading set before.
 type alarm struct {
 	at     clocksync.Instant
 	number uint64
 }
 
-// moment is the least time between two steps of a machine by itself.
+// moment is the least time between two steps of a machine without an input.
 const moment = 5 * time.Microsecond
 
 func (a *alarm) setAlarm(h *Host, at clocksync.Instant, do func()) {

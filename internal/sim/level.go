@@ -15,7 +15,7 @@ import (
 // Level is a synchronizer's machine inside a process, and the threads of that
 // process, which report to it through memory.
 type Level struct {
-	// Observe is told of every output.
+	// Observe receives every output.
 	Observe func(*synccore.Output)
 	Threads []*Member
 
@@ -105,7 +105,7 @@ func (l *Level) turn() {
 	l.wakeAt(wake)
 }
 
-// report steps the machine with what a thread has to say.
+// report steps the machine with a thread's report.
 func (l *Level) report(m *Member) {
 	for i := range m.out.Hellos {
 		l.step(synccore.Input{Kind: synccore.InHello, From: m.name, Hello: &m.out.Hellos[i]})

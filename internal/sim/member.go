@@ -26,10 +26,9 @@ type Clock interface {
 // Member is the machine of an agent on a host, or of a thread there, and a
 // program that obeys signals at once.
 type Member struct {
-	// Welcomed, if not nil, is told each time that the synchronizer has taken the
-	// member in.
+	// Welcomed, if not nil, is called each time that the synchronizer has taken the member in.
 	Welcomed func()
-	// Obeyed, if not nil, is told of each signal that took effect.
+	// Obeyed, if not nil, is called for each signal that took effect.
 	Obeyed func(*control.Signal)
 	// Held are the states that Change began, by their number less 1; the last one
 	// still holds.
@@ -62,7 +61,7 @@ func (g *Group) Join(name string, h *Host, k Clock, up, down *Link) *Member {
 	return m
 }
 
-// drawIncarnation is that of the next member of a name.
+// drawIncarnation is the incarnation of the next member of a name.
 func drawIncarnation(members []*Member, name string) uint64 {
 	next := uint64(1)
 	for _, m := range members {
@@ -98,8 +97,8 @@ func (m *Member) Enter(region string, names ...string) {
 	m.setAlarm()
 }
 
-// Exit leaves a region; one that is not open, since a signal may have cancelled
-// it, is none to leave.
+// Exit leaves a region. It does nothing if the region is not open, since a signal may have
+// cancelled it.
 func (m *Member) Exit(region string) {
 	entry, open := m.entries[region]
 	if !open {
@@ -119,7 +118,7 @@ func (m *Member) obeyed(s *control.Signal) {
 	}
 }
 
-// runHandlers runs the handlers of what waits, and leaves the regions that were
+// runHandlers runs the handlers of the signals that wait, and leaves the regions that were
 // cancelled.
 func (m *Member) runHandlers() {
 	for _, region := range slices.Sorted(maps.Keys(m.entries)) {

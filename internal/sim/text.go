@@ -22,7 +22,7 @@ type text struct {
 	*plan.Rule
 	tried *Tried
 	all   *predicates.Scope // of the members of a witness
-	one   *predicates.Scope // of one member, for a local condition
+	one   *predicates.Scope // of a single member, for a local condition
 	last  struct {          // the last firing that was not of the rule's own detector
 		members   string
 		at, since clocksync.Instant
@@ -41,7 +41,7 @@ func ofStates(e *predicates.Expression) bool {
 	return !u.Prev && u.Memory == 0 && u.Process == 0 && len(u.Parent) == 0
 }
 
-// readsSilence reports whether a predicate reads who is silent, which is no state.
+// readsSilence reports whether a predicate reads which members are silent, which is no state.
 func readsSilence(r *plan.Rule) bool {
 	return r.When != nil && strings.Contains(r.When.Source(), ".online")
 }
@@ -126,8 +126,8 @@ func (t *trial) memberOf(name string) predicates.Member {
 }
 
 // since is from when on the predicate was true of the members, up to an instant at which it
-// was. A hold time goes on when a member joins, so the states of members that joined later may
-// count from their entry on, or as well before.
+// was. A hold time continues when a member joins, so the states of members that joined later
+// may count from their entry on, or as well before.
 func (x *text) since(t *trial, members []predicates.Member, at clocksync.Instant) clocksync.Instant {
 	var names strings.Builder
 	first := clocksync.MaxInstant
@@ -286,14 +286,14 @@ func (x *text) count(t *trial) {
 	}
 }
 
-// drawn are the states that members have: often like those of the others, with values that
-// the predicates compare with, for times around those for which they have to hold.
+// drawn are the states that members have: often like the states of the others, with values that
+// the predicates compare with, for times around the hold times.
 type drawn struct {
 	pace   time.Duration // a state lasts for as long at most
-	alike  float64       // how probable it is that a field is like that of others
+	alike  float64       // how probable it is that a field is like the same field of others
 	model  []scgs.Value  // what it is then
 	near                 // values that predicates compare with
-	params near          // parameters, their bounds, and what the names and the until of one member compare with
+	params near          // parameters, their bounds, and what the names and the until of a single member compare with
 	far    near          // twice the value of a parameter
 	rarer  time.Duration // how many times the usual time lies between two faults
 	dice   *rand.Rand    // of params, far and rarer, so that other draws stay as they are
@@ -369,7 +369,7 @@ func (n *near) add(fields uint64, words []string, members float64) {
 		var numbers []float64
 		word = strings.Trim(word, `"'`)
 		if f, err := strconv.ParseFloat(strings.ReplaceAll(word, "_", ""), 64); err == nil {
-			numbers = []float64{f, f / members} // Of one member, and of a sum.
+			numbers = []float64{f, f / members} // Of a single member, and of a sum.
 		} else if length, err := time.ParseDuration(word); err == nil {
 			numbers = []float64{float64(length)}
 		}

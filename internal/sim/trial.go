@@ -31,7 +31,7 @@ const (
 	delays                        // the way takes as long as 200 ms
 	partitions                    // nothing passes for a while
 	oneways                       // nothing passes in one direction for a while
-	pauses                        // a process is stopped, and goes on
+	pauses                        // a process is stopped, and continues
 	suspends                      // a machine sleeps: its clock stops
 	crashes                       // a process of members is killed and starts again
 	restarts                      // so is the synchronizer, in a later term
@@ -43,7 +43,7 @@ const (
 
 var faultNames = []string{"drop", "double", "reorder", "delay", "partition", "oneway", "pause", "suspend", "crash", "restart", "clock", "close", "reload"}
 
-// FaultNames are the kinds, in the order in which they are told.
+// FaultNames are the kinds, in the order in which a report lists them.
 func FaultNames() []string { return slices.Clone(faultNames) }
 
 func (f Faults) String() string {
@@ -82,7 +82,7 @@ type point int
 
 // The points.
 const (
-	agentSet        point = iota // a state has begun, and nobody was told
+	agentSet        point = iota // a state has begun, and is not reported yet
 	agentBeforeSend              // a step has left frames
 	agentBetween                 // some of them are sent
 	agentSent                    // all of them are
@@ -107,7 +107,7 @@ type trialSpec struct {
 	byText    bool                 // the predicates are judged by their texts, and states are drawn for them
 	other     *plan.Level          // that it goes over to and back from; nil: the same once more
 	others    map[string]reference // its predicates
-	narrow    bool                 // no values are drawn around parameters, nor around until of one member
+	narrow    bool                 // no values are drawn around parameters, nor around until of a single member
 	tried     []*Tried             // what has become of them, to be added to; nil: nobody asks
 	onDemand  bool                 // members are asked for evidence on demand
 	seed      uint64
@@ -122,11 +122,11 @@ type trialSpec struct {
 
 // The times of a trial behind its faults.
 const (
-	calm    = 200 * time.Millisecond // states go on to change, on a well network
+	calm    = 200 * time.Millisecond // states continue to change, on a well network
 	settled = time.Second            // the bound of judge C beside the silence
 	putOff  = 4 * time.Second        // members that came and went too often wait for as long at most, or for twice the longest hold time
 	asking  = 2 * time.Second        // after so long at most a member says hello again that was not answered
-	toDrain = 10 * time.Second       // then every signal has its fate, by an answer, within a second after 5 s in which they expire, or since its target is gone; or as it is told again, up to 8 s after it was in vain
+	toDrain = 10 * time.Second       // then every signal has its fate, by an answer, within a second after 5 s in which they expire, or since its target is gone; or as it is repeated, up to 8 s after it was in vain
 )
 
 // trial is one run of a group: processes of members on some hosts, one synchronizer, a
@@ -140,7 +140,7 @@ type trial struct {
 	domains  map[clocksync.Domain]*machine
 	all      []*node
 	names    map[string]*node // by the names of members and multiplexers
-	leader   *leader          // or the one that has led last
+	leader   *leader          // or the process that led last
 	several  []*leader        // the synchronizer's processes
 	well     bool             // the faults are over
 	quiet    bool             // states do not change any more
@@ -180,7 +180,7 @@ type figures struct {
 	Latest                                                    time.Duration  // until judge C was content
 	Fired, Ended                                              map[string]int // by predicate, and by fate
 	Delays, Oneways, Reloads                                  int
-	Warm, Other, Cold, Superseded, Raised, Retold, Torn       int // processes that stood by: they went on, with another clock, or began; two led; a term rose in place; they were told all, and lost something
+	Warm, Other, Cold, Superseded, Raised, Retold, Torn       int // processes that stood by: they continued, with another clock, or began; two led; a term rose in place; they received all, and lost something
 }
 
 func (f *figures) addFigures(o *figures) {
@@ -482,8 +482,8 @@ func (t *trial) hostTrouble() {
 	}
 }
 
-// reload has the synchronizer go over to the other configuration, or back. One that starts
-// follows the one that was last gone over to.
+// reload has the synchronizer change to the other configuration, or back. A synchronizer that
+// starts follows the configuration in use last.
 func (t *trial) reload() {
 	if _, stopped := t.leader.stoppedUntil(); !t.leader.leads || stopped || t.well {
 		return
@@ -578,13 +578,13 @@ type holder struct {
 	life   uint64
 	paused clocksync.Instant        // until then it is stopped
 	held   int                      // frames that wait for it meanwhile
-	wakes  func() clocksync.Instant // when it goes on though it runs; nil: now
+	wakes  func() clocksync.Instant // when it continues though it runs; nil: now
 }
 
 // inboxLimit is how many frames wait for a process that is stopped; more are lost.
 const inboxLimit = 64
 
-// stoppedUntil is when the process goes on, if it does not run now.
+// stoppedUntil is when the process continues, if it does not run now.
 func (h *holder) stoppedUntil() (clocksync.Instant, bool) {
 	until := max(h.paused, h.on.awake)
 	if until <= h.t.now && h.wakes != nil {
@@ -640,7 +640,7 @@ func (h *holder) deliverFrame(frame []byte, take func([]byte)) {
 func (h *holder) pause(d time.Duration) {
 	if h.alive && !h.t.well {
 		h.t.Pauses++
-		// It goes on before the faults are over.
+		// It continues before the faults are over.
 		h.paused = max(h.paused, min(h.t.now.Add(d), clocksync.Instant(h.t.time)))
 	}
 }
@@ -707,7 +707,7 @@ func (c *clock) makeStamp(b *bent) clocksync.Stamp {
 	return s
 }
 
-// measureNow makes the clock one that was measured now. A third of the clocks are wrong by
+// measureNow makes the clock a clock that was measured now. A third of the clocks are wrong by
 // all that their bounds allow.
 func (c *clock) measureNow(r *rand.Rand, bound time.Duration) {
 	c.at, c.bound, c.status = c.on.world.now, bound, clocksync.Synchronized

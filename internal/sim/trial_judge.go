@@ -19,13 +19,13 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// reference is what is known of a predicate beside its text.
+// reference is what a judge knows of a predicate beside its text.
 type reference struct {
 	// holds is what the predicate comes to on the known states of a witness of so many
 	// members.
 	holds func(rows [][]scgs.Value, members int) bool
-	// local is the condition of one member, of a predicate that finds runs: the witness
-	// names the first state of each.
+	// local is the condition on a member, of a predicate that finds runs: the witness names the
+	// first state of each.
 	local func(row []scgs.Value) bool
 	// hold is how long the states certainly held together.
 	hold time.Duration
@@ -45,7 +45,7 @@ type judges struct {
 	effects   map[effectKey]int
 	truly     map[signalKey]int     // effects, whoever had them
 	posted    map[signalKey]*letter // ever
-	origins   map[uint64]origin     // of terms that go on with another one
+	origins   map[uint64]origin     // of terms that continue another one
 	content   bool                  // judge C is
 	lastFired clocksync.Instant
 	entered   map[string]clocksync.Instant           // when members entered an epoch last
@@ -55,9 +55,9 @@ type judges struct {
 	accepted  map[string]uint64                      // the incarnation that a synchronizer has accepted last, by member
 	witness   map[control.Decision]string            // as it truly was
 	ofRuns    map[control.Decision]int               // of runs: the how-manieth firing on them in its term
-	ran       map[ranKey]uint64                      // the number of the first firing of one that fires once in a run
+	ran       map[ranKey]uint64                      // the number of the first firing of a predicate that fires once in a run
 	earliest  map[string]clocksync.Instant           // firing of a predicate
-	finals    []letter                               // whose fate is to be compared with what truly happened
+	finals    []letter                               // whose fate is to be compared with the truth
 }
 
 // tenure is what one term of the synchronizer has promised.
@@ -70,26 +70,26 @@ type tenure struct {
 	onRuns   map[string]int     // firings, by their witness
 	tooOld   bool               // a report was refused since its stamp was
 	gaps     uint64             // that its machine had counted before
-	known    map[lifeKey]uint64 // the newest reports that the term had which it goes on with
+	known    map[lifeKey]uint64 // the newest reports of the term that it continues
 	level    *plan.Level
 	rules    map[string]reference // the predicates of that
-	texts    map[string]*text     // those of them that are judged by their texts
+	texts    map[string]*text     // the predicates that are judged by their texts
 	fired    map[string]*firings  // by predicate and text
 	joins    map[string][]uint64  // the epochs in which a member joined
 	begun    clocksync.Instant    // when the epoch began
 }
 
-// origin is the term that another one goes on with: signals of decisions up to a number are
-// those of that term.
+// origin is the term that another one continues: signals of decisions up to a number belong to
+// that term.
 type origin struct{ term, last uint64 }
 
-// mailed is a signal that a term has sent, or goes on with.
+// mailed is a signal that a term has sent, or continues.
 type mailed struct {
 	*letter
-	at    uint64 // step of the tenure; 0: it goes on with it
+	at    uint64 // step of the tenure; 0: it continues the signal
 	done  uint64 // the step at which it had its fate
 	fates int
-	maybe bool // it goes on with it, if it was told of it
+	maybe bool // it continues the signal, if it has received it
 }
 
 type effectKey struct {
@@ -131,7 +131,7 @@ func (l *letter) decidedOn() string {
 	return fmt.Sprintf("entry %d of life %d", l.entry, l.life)
 }
 
-// reports are those of an incarnation that have come to a synchronizer in one term: the
+// reports are the reports of an incarnation that have come to a synchronizer in one term: the
 // step at which the first copy of each came, 0 if none has; and the last that came while the
 // synchronizer took the incarnation in.
 type reports struct {
@@ -167,8 +167,8 @@ func (l *leader) termOver() {
 	l.t.Gaps += int(l.askQuestion(synccore.Question{Counts: true}).Counts.Gaps - l.gaps) //nolint:gosec // Few.
 }
 
-// first is a decision as it was first made: a term that goes on with another one sends its
-// signals as its own.
+// first is a decision as it was first made: a term that continues another one sends its signals
+// as its own.
 func (t *trial) first(d control.Decision) control.Decision {
 	d.Epoch, d.Number = 0, d.Number&(1<<40-1)
 	for {
@@ -210,7 +210,7 @@ func (t *trial) firing(d control.Decision, number uint32) string {
 	return fmt.Sprintf("%s#%d", t.witness[d], number)
 }
 
-// noteTaken notes who has a signal.
+// noteTaken notes the members that have a signal.
 func (t *trial) noteTaken(a *actor, fresh []control.Outcome) {
 	for i := range fresh {
 		if l := t.posted[t.key(fresh[i].Signal)]; l != nil {
@@ -219,7 +219,7 @@ func (t *trial) noteTaken(a *actor, fresh []control.Outcome) {
 	}
 }
 
-// fateOf judges a fate that a term records: of what it has sent, or goes on with.
+// fateOf judges a fate that a term records: of a signal that it has sent, or continues.
 func (t *trial) fateOf(by *leader, f *monitor.Fate) {
 	key := t.key(f.Signal)
 	m := by.sent[key]
@@ -244,10 +244,10 @@ func (t *trial) fateOf(by *leader, f *monitor.Fate) {
 	t.finals = append(t.finals, *m.letter)
 }
 
-// contradicts reports whether a fate is not the one that was recorded.
+// contradicts reports whether a fate differs from the recorded fate.
 func (l *letter) contradicts(f control.Fate) bool {
 	if l.fate == control.OldEpoch {
-		return false // It was that of a copy: the next term may send it again.
+		return false // It was the fate of a copy: the next term may send it again.
 	}
 	if l.again && l.fate != control.Applied && f != control.Applied && f != control.Unconfirmed {
 		return false
@@ -268,8 +268,8 @@ func (t *trial) agrees(l *letter, f *monitor.Fate) {
 	}
 }
 
-// earlierFate judges a fate that is recorded in a later term than that of its decision: once in
-// each at the most, and as before. What was unconfirmed may be known by now.
+// earlierFate judges a fate that is recorded in a later term than its decision: once in each at
+// the most, and as before. An unconfirmed fate may be known by now.
 func (t *trial) earlierFate(by *leader, key signalKey, f *monitor.Fate) {
 	l := t.posted[key]
 	switch {
@@ -368,8 +368,8 @@ func (t *trial) judgeStep(l *leader, out *synccore.Output) {
 	}
 }
 
-// acceptedBy has the incarnations that a synchronizer knows: one that goes on in place of another
-// may not have been told of the last ones.
+// acceptedBy has the incarnations that a synchronizer knows: a synchronizer that continues in
+// place of another may not have received the last ones.
 func (t *trial) acceptedBy(l *leader) map[string]uint64 {
 	if len(t.origins) == 0 {
 		return t.accepted
@@ -517,7 +517,7 @@ func (t *trial) hadThen(p *monitor.Part, had stretch) string {
 	return at + " it had " + rowText(t.level.State, had.row)
 }
 
-// longer is for how long a condition of a member went on to hold.
+// longer is for how long a condition of a member continued to hold.
 func (t *trial) longer(name string, s stretch, local func([]scgs.Value) bool) stretch {
 	a := t.findActor(name)
 	if !local(s.row) {
@@ -595,8 +595,8 @@ func (t *trial) toldOf(a *actor, b *wire.Batch) {
 	}
 }
 
-// judgeNumbers looks whether each state of a member that goes on to live had a number, by the
-// newest one that was sent: what has none would be missed by nobody.
+// judgeNumbers looks whether each state of a member that continues to live had a number, by the
+// newest number sent: the loss of a state without a number would be noticed by nobody.
 func (t *trial) judgeNumbers(a *actor) {
 	if newest := a.told[a.core.Incarnation()]; a.alive && t.content && newest < a.sets {
 		t.addBreach('G', "%d states of %s have no number", a.sets-newest, a.name)
@@ -688,7 +688,7 @@ func (t *trial) judgeSame() (differs string, wait time.Duration) {
 	return differs, wait
 }
 
-// isUnsettled reports whether a signal of this term has no fate, or one that its target has.
+// isUnsettled reports whether a signal of this term has no fate, or the target has it.
 func (t *trial) isUnsettled() bool {
 	for _, l := range t.leader.sent {
 		if l.fates == 0 && !l.maybe {
@@ -710,7 +710,7 @@ func (t *trial) noEnd(l *letter) bool {
 	return (m == nil || m.maybe) && (a.life != l.taken || !a.alive)
 }
 
-// judgeEnd judges what is left in the end.
+// judgeEnd judges what remains in the end.
 func (t *trial) judgeEnd() {
 	a := t.leader.askQuestion(synccore.Question{Counts: true, Figures: true, Status: true})
 	t.Gaps += int(a.Counts.Gaps - t.leader.gaps) //nolint:gosec // Few.
@@ -758,7 +758,7 @@ func (t *trial) judgeEnd() {
 	}
 	lost := t.leader.lost()
 	if t.leader.tooOld {
-		lost = min(lost, 1) // What was refused between two gaps makes one of them.
+		lost = min(lost, 1) // Reports refused between two gaps make one gap of them.
 	}
 	lost += t.leader.lostBetween()
 	if uint64(lost) > a.Counts.Gaps { //nolint:gosec // Few.
@@ -767,10 +767,10 @@ func (t *trial) judgeEnd() {
 	slices.SortFunc(t.breaches, func(a, b breach) int { return cmp.Compare(a.text, b.text) })
 }
 
-// lost counts the members of which a gap must have been seen in this term: there are
-// reports of which no copy has come, between others that have, and the member was in the
-// epoch by then and still is. How many gaps they make is for the synchronizer: what comes
-// behind one that it has given up is part of it.
+// lost counts the members of which a gap must have been seen in this term: there are reports of
+// which no copy has come, between others that have, and the member was in the epoch by then and
+// still is. How many gaps they make is for the synchronizer: a report that comes behind a gap
+// that it has given up is part of that gap.
 func (l *leader) lost() (n int) {
 	for key, r := range l.reported {
 		a := l.t.findActor(key.member)
@@ -797,8 +797,8 @@ func (l *leader) lost() (n int) {
 	return n
 }
 
-// lostBetween counts the members of which reports were lost between two incarnations of one
-// life that have come: their numbers go on.
+// lostBetween counts the members whose reports were lost between two incarnations of the same
+// life that have come: their numbers continue.
 func (l *leader) lostBetween() (n int) {
 	for key, r := range l.reported {
 		a := l.t.findActor(key.member)

@@ -19,7 +19,7 @@ const (
 	onceMember = "member"
 )
 
-// firings are those of a predicate in a term, as judge K remembers them.
+// firings are the firings of a predicate in a term, as judge K remembers them.
 type firings struct {
 	epoch uint64            // of the last one
 	first clocksync.Instant // the earliest that may be the first one since it was last ready to fire again
@@ -54,7 +54,7 @@ func (l *leader) forgetFirings() {
 	l.fired = fired
 }
 
-// standing is that of a member of a witness in an epoch.
+// standing is the standing of a member of a witness in an epoch.
 func (l *leader) standing(member string, epoch uint64) (s standing) {
 	s.member = member
 	for _, at := range l.joins[member] {
@@ -143,7 +143,7 @@ func (t *trial) firedBefore(l *leader, x *text) bool {
 }
 
 // firstOf is the earliest that may be the first firing of a predicate since it was last ready again: with a process that stands
-// by it may be that of an earlier term.
+// by it may be a firing of an earlier term.
 func (t *trial) firstOf(l *leader, name string) clocksync.Instant {
 	if x := l.texts[name]; x != nil && l.fired[x.key()] != nil && len(t.several) == 1 {
 		return l.fired[x.key()].first
@@ -216,7 +216,7 @@ func (x *text) untilText(level *plan.Level) string {
 }
 
 // readyAgain reports whether a predicate with until may have become ready to fire again in a time: until was true of the members
-// of the witness, or of one member it is not known whether it was.
+// of the witness, or was unknown of a member.
 func (t *trial) readyAgain(x *text, v *monitor.Verdict, member string, from, to clocksync.Instant) bool {
 	switch {
 	case x.Detector.Until != nil:

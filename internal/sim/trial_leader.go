@@ -102,7 +102,7 @@ func (l *leader) tick() {
 	}
 }
 
-// receiveFrame takes a frame of a member, or one that a multiplexer has brought.
+// receiveFrame takes a frame of a member, or a frame that a multiplexer has brought.
 func (l *leader) receiveFrame(from, by string, frame []byte) {
 	in := toSynchronizer(from, frame, l.codec, &l.batch)
 	if in.By = by; in.Kind == synccore.InBatch {
@@ -208,7 +208,7 @@ type shell interface {
 	may(in *synccore.Input) bool       // whether it still leads, before a step
 	before(in *synccore.Input)         // a step
 	after(out *synccore.Output)        // a step, whose frames are sent
-	overhears(frame []byte)            // what is said while it does not lead
+	overhears(frame []byte)            // said while it does not lead
 	way(frame []byte, do func([]byte)) // has a frame pass between it and the server: now, later or never
 }
 

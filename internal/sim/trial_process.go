@@ -62,7 +62,7 @@ type entry struct {
 // stretch is a state as it truly was.
 type stretch struct {
 	from, to clocksync.Instant
-	began    clocksync.Instant // of one that a judge has found and looks at from a later instant on: its from
+	began    clocksync.Instant // of a state that a judge has found and looks at from a later instant on: its from
 	row      []scgs.Value
 }
 
@@ -346,7 +346,7 @@ func (a *actor) exit(r *regionSpec) {
 	}
 }
 
-// obey runs the handlers of what waits, and leaves the regions that were cancelled.
+// obey runs the handlers of the signals that wait, and leaves the regions that were cancelled.
 func (a *actor) obey() {
 	for i := 0; i < len(a.open) && a.alive; i++ {
 		e := a.open[i]
@@ -385,13 +385,13 @@ func (a *actor) finish(s *control.Signal) {
 	}
 }
 
-// pass sends what is due.
+// pass sends all that is due.
 func (p *node) pass() {
 	if !p.alive {
 		return
 	}
 	if _, stopped := p.stoppedUntil(); stopped {
-		return // Who has stopped it, has it go on with the alarm that was set.
+		return // The fault that stopped it lets it continue with the alarm that was set.
 	}
 	wake := clocksync.MaxInstant
 	if p.shares {
@@ -447,7 +447,7 @@ func (p *node) passShared() clocksync.Instant {
 		}
 	}
 	list := p.actors
-	if stampLate { // bent: who begins a state meanwhile is told of later
+	if stampLate { // bent: a member that begins a state meanwhile is reported later
 		list = slices.DeleteFunc(slices.Clone(list), func(a *actor) bool { return a.core.Wake() > p.on.Mono() && !a.out.News })
 		for _, a := range p.actors {
 			if a.core.Codec() != nil && !p.t.quiet && p.t.Rand.IntN(10) == 0 {

@@ -45,7 +45,7 @@ type Report struct {
 	Least        *Options       `json:"-"`                 // that trial; nil if no promise was broken
 	Found        *Options       `json:"-"`                 // the trial that it was made of
 	Untried      []string       `json:"untried,omitempty"` // what trials leave out
-	Unfired      []string       `json:"unfired,omitempty"` // predicates that have not fired, those of Threads as LEVEL.NAME: the promises were not tried on them
+	Unfired      []string       `json:"unfired,omitempty"` // predicates that have not fired, predicates of Threads as LEVEL.NAME: the promises were not tried on them
 }
 
 // MaxTime is how long a trial may have faults.
@@ -136,7 +136,8 @@ func (r *Report) breaks(o *Options, found *trialSpec, least *trial) {
 	}
 }
 
-// time is that of a trial: enough for the longest times of the level, unless that is a minute or more.
+// time is the length of a trial: enough for the longest times of the level, unless that is a minute or
+// more.
 func (o *Options) time() time.Duration {
 	if o.Time > 0 {
 		return o.Time
@@ -272,8 +273,8 @@ func (t *Tried) never(r *plan.Rule, trial time.Duration) (list []string) {
 	return []string{fmt.Sprintf("%s has not fired, though it was true %d times, for %v at most", t.Name, t.True, t.Longest)}
 }
 
-// shrink makes a trial that breaks a promise a smaller one that breaks the same: with
-// fewer kinds of faults, fewer processes or members, for a shorter time.
+// shrink makes a trial that breaks a promise smaller, and it still breaks the same promise:
+// with fewer kinds of faults, fewer processes or members, for a shorter time.
 func shrink(spec trialSpec) *trial {
 	run := func(s trialSpec) *trial {
 		one := newTrial(s)
@@ -336,7 +337,7 @@ func (t *trial) noteReaction(s *control.Signal) {
 }
 
 // lastedLong reports whether a stretch is as long as a predicate has to hold; clocks that differ
-// by 200 ppm measure it as one that is a little longer.
+// by 200 ppm measure a slightly shorter stretch as that long.
 func lastedLong(from, to clocksync.Instant, hold time.Duration) bool {
 	return to == clocksync.MaxInstant || from == clocksync.MinInstant || to.Sub(from) >= hold-hold/1000
 }

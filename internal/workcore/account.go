@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Account is the fold of a log: which tasks are open, and what was found. It is not safe for
-// concurrent use. It keeps the tasks, records and their bytes that it is given, and they must not change.
+// Account is the fold of a log: which tasks are open, and the results. It is not safe for concurrent use.
+// It keeps the tasks, records and their bytes that it is given, and they must not change.
 type Account struct {
 	phase  uint64
 	seq    uint64           // of the last entry that was taken
@@ -21,7 +21,7 @@ type Account struct {
 	wholes  map[string]*whole   // by the ID of the task that was put, while a task of it is open
 	blocked int                 // tasks that wait
 	missing int                 // keys of awaited that no task has
-	doomed  []doom              // tasks that wait for one that has failed; the owner of the log ends them
+	doomed  []doom              // tasks that wait for a failed task; the owner of the log ends them
 
 	written map[string]bool // names of data, see reads.go
 	reads   bool            // a task of the phase reads data
@@ -37,7 +37,7 @@ type Account struct {
 
 // open is a task that is not done.
 type open struct {
-	task  Task   // as it was put; Body is what is left
+	task  Task   // as it was put; Body is the rest
 	fate  Fate   // Kept: it is open
 	last  uint64 // the sequence of its last record that counted; 0: none
 	lease leased // of a Store
@@ -108,7 +108,8 @@ func (a *Account) Counts() Counts {
 	return c
 }
 
-// Put takes the put of a task in a phase. The sequence must be above that of every entry before.
+// Put takes the put of a task in a phase. The sequence must be above the sequence of every entry
+// before.
 func (a *Account) Put(seq, phase uint64, t *Task) Outcome {
 	if !a.hasNext(seq) {
 		return Old

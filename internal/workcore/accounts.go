@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// accounts are those that a member keeps: its own, and those of members that are gone, which it has taken over. A
-// task of the latter has a full ID outside of its account: the name of the account is in front.
+// accounts are the accounts that a member keeps: its own, and the accounts of members that are gone, which it has
+// taken over. A task of the latter has a full ID outside of its account: the name of the account is in front.
 type accounts struct {
 	own   *Store
 	taken []taken // by name
@@ -63,7 +63,7 @@ func (a *accounts) adoptStore(name string, s *Store) {
 	slices.SortFunc(a.taken, func(a, b taken) int { return strings.Compare(a.name, b.name) })
 }
 
-// isCareful reports whether an owner of one of the accounts has died in this phase.
+// isCareful reports whether an owner of any of the accounts has died in this phase.
 func (a *accounts) isCareful() (careful bool) {
 	a.eachStore(func(_ string, s *Store) { careful = careful || s.careful })
 	return careful
@@ -89,7 +89,7 @@ func (a *accounts) endPhase() bool {
 	return true
 }
 
-// takeRecord takes a record into its account. Seq is that of the record if it counts.
+// takeRecord takes a record into its account. Seq is the record's sequence if it counts.
 func (a *accounts) takeRecord(r *Record, keys []float64) (outcome Outcome, seq uint64, err error) {
 	s, id := a.storeOf(r.ID)
 	if s == nil {
@@ -177,7 +177,7 @@ func (a *accounts) handTask(holder string, demand uint64, has []string, stays fu
 	return l, ok
 }
 
-// store is that of an account; "" is the own one.
+// store is the store of an account; "" is the own one.
 func (a *accounts) store(name string) *Store {
 	if name == "" {
 		return a.own
@@ -213,7 +213,8 @@ func (a *accounts) noteHeld(holder string, list []Held, settled uint64) (void []
 	return void
 }
 
-// appendResults appends those of the own account. Those of the others are in their logs.
+// appendResults appends the results of the own account. The results of the others are in their
+// logs.
 func (a *accounts) appendResults(list []Result) []Result {
 	for _, t := range a.taken {
 		t.store.results = nil
@@ -221,7 +222,7 @@ func (a *accounts) appendResults(list []Result) []Result {
 	return a.own.Results(list)
 }
 
-// countAll are the figures of the own account, and what is open in all of them.
+// countAll are the figures of the own account, and the open tasks of all accounts.
 func (a *accounts) countAll() Counts {
 	c := a.own.account.Counts()
 	for _, t := range a.taken {

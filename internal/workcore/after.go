@@ -74,7 +74,7 @@ func becauseOf(id string, fate Fate) string {
 	return fmt.Sprintf("it runs after task %q, which %s", id, has)
 }
 
-// finishWaiting lets those go on, or fail, that wait for a task that is over.
+// finishWaiting lets tasks continue, or fail, that wait for a task that is over.
 func (a *Account) finishWaiting(o *open, fate Fate) {
 	if o.needs > 0 {
 		a.unblock(o)

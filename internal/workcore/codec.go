@@ -8,9 +8,9 @@ import (
 	"slices"
 )
 
-// The first byte of each encoded frame is the form of its layout. A frame with a task that has After or
-// Part has the form of tasks that wait, one about objects that of objects, one of a loop that of loops, one of a member that takes
-// no work that of withdrawals, an order to move an object and its answer that of moves, and every other one the first form.
+// The first byte of each encoded frame is the form of its layout. A frame with a task that has After or Part has the form of tasks
+// that wait. A frame about objects has the form of objects, a frame of a loop the form of loops, a frame of a member that takes no
+// work the form of withdrawals, an order to move an object and its answer the form of moves, and every other frame the first form.
 const (
 	formFirst   = 1
 	formWaits   = 2
@@ -192,7 +192,7 @@ func (f *Frame) partOf() byte {
 // coder writes or reads a frame field by field, so that the layout is written down once. After the
 // first fault it does nothing more.
 type coder struct {
-	buf     []byte // all that was written, or what is left to read
+	buf     []byte // all that was written, or the rest to read
 	writing bool
 	form    byte
 	names   map[string]string // that were read before

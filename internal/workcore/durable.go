@@ -69,7 +69,7 @@ func (m *Member) Written() uint64 {
 	return m.durable.written()
 }
 
-// Ticket is the last one that was given.
+// Ticket is the last ticket given.
 func (m *Member) Ticket() uint64 {
 	if m.durable == nil {
 		return 0
@@ -115,8 +115,8 @@ func (m *Member) logEntries(out *Output) {
 	out.Frames, out.Results, out.Lost = out.Frames[:0], out.Results[:0], out.Lost[:0]
 }
 
-// Release fills out with what an earlier step tells, once the logs have what it rests on, and reports whether
-// there was one. Whoever drives a member with logs calls it after each step, until it returns false.
+// Release fills out with the output of an earlier step, once the logs have all that it rests on, and reports
+// whether there was one. Whoever drives a member with logs calls it after each step, until it returns false.
 func (m *Member) Release(out *Output) bool {
 	d := m.durable
 	if d == nil || m.over || len(d.held) == 0 || d.held[0].until > d.written() {

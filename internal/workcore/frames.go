@@ -72,7 +72,7 @@ type Demand struct {
 // from the account of the bag.
 type Parcel struct {
 	Demand uint64   // the number of the demand; 0: it brings an object to where it is, unasked, or back
-	Push   uint64   // of what is unasked: rises from parcel to parcel of an account
+	Push   uint64   // of unasked parcels: rises from parcel to parcel of an account
 	Leases []Parted // none: it refuses
 }
 

@@ -18,7 +18,7 @@ const (
 	MaxLabels     = 256         // bytes of the names of objects, together
 	maxMetered    = 16_384      // objects and pairs that are measured
 	meterWindow   = time.Second // between two measurements
-	leastMeasured = 1e-6        // what is less is forgotten
+	leastMeasured = 1e-6        // smaller values are forgotten
 	maxDeclined   = 8           // refused orders that a member tells of
 	declinedFor   = 10 * time.Second
 )
@@ -89,8 +89,8 @@ func (a *MoveAnswer) checkAnswer() error {
 // pair is two objects, of which the first sends to the second.
 type pair struct{ from, to string }
 
-// meter measures the objects that run at a member: a mean of what each window has, in which older windows count half as
-// much as the next one.
+// meter measures the objects that run at a member: a mean over the windows, in which older windows count half as much
+// as the next one.
 type meter struct {
 	begun    clocksync.Instant // of the window
 	busy     map[string]time.Duration
@@ -150,7 +150,7 @@ func (m *meter) forgetObject(id string) {
 	maps.DeleteFunc(m.volumes, func(p pair, _ float64) bool { return p.from == id })
 }
 
-// willChange reports whether the next window may change what is told.
+// willChange reports whether the next window may change the report.
 func (m *meter) willChange() bool {
 	return len(m.busy)+len(m.sent)+len(m.weights)+len(m.volumes)+len(m.declined) > 0
 }
@@ -189,7 +189,7 @@ func fold[K comparable, V any](means map[K]float64, window map[K]V, value func(V
 	clear(window)
 }
 
-// tell makes what is told: the heaviest of the objects that are here, and of what these send the most.
+// tell makes the report: the heaviest of the objects that are here, and the largest of their traffic.
 func (m *meter) tell(slots int, here map[string]atHand) *Load {
 	l := &Load{Slots: slots}
 	weight := func(id string) float64 { return cmp.Or(m.declared[id], m.weights[id]) }
@@ -201,7 +201,7 @@ func (m *meter) tell(slots int, here map[string]atHand) *Load {
 			break
 		}
 		if _, is := here[id]; !is || slices.Contains(l.Objects, n) {
-			continue // Of two objects with one number the heavier one is told of.
+			continue // Of two objects with one number the heavier one is reported.
 		}
 		told[id] = true
 		l.Objects, l.Weights = append(l.Objects, n), append(l.Weights, weight(id))
@@ -279,7 +279,7 @@ func (m *Member) takeOrder(now clocksync.Instant, o Order, out *Output) {
 	account := at.account
 	switch {
 	case !here && id == "":
-		m.refused++ // It was told of before, and has left.
+		m.refused++ // It was reported before, and has left.
 	case !here:
 		m.decline(now, id, refusedGone)
 	case account == m.opts.Self:
@@ -345,5 +345,5 @@ func (m *Member) takeMoveAnswer(now clocksync.Instant, from Peer, a *MoveAnswer)
 	m.forgetObject(a.ID)
 }
 
-// Ordered counts the orders of a central strategy that came here, and those of them that were refused.
+// Ordered counts the orders of a central strategy that came here, and how many of them were refused.
 func (m *Member) Ordered() (orders, refused uint64) { return m.ordered, m.refused }

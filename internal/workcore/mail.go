@@ -21,7 +21,7 @@ type mail struct {
 	tries int               // since the last answer
 
 	// Of an object in another account of this member. First the log of the sender has to have the messages, up to upTo;
-	// then that of the object, as answer says.
+	// then the object's log, as answer says.
 	upTo   uint64
 	answer Posted
 	fresh  bool   // that was in this step
@@ -77,7 +77,8 @@ type atHand struct {
 	stays   bool // it is pinned, or bound to members
 }
 
-// noteObject notes that an object of an account has run here, whether it goes on, and whether it is bound to members.
+// noteObject notes that an object of an account has run here, whether it continues, and whether it is bound to
+// members.
 func (m *Member) noteObject(full string, account Peer, r *Record, bound bool) {
 	_, id := splitID(full)
 	stays := bound || r.Pinned
@@ -118,7 +119,8 @@ func (m *Member) HasObject(id string) bool {
 	return has
 }
 
-// sender is what others know an account as. With a log it goes on in another life.
+// sender is the name by which others know an account. With a log the account continues in
+// another life.
 func (m *Member) sender(name string) string {
 	switch {
 	case name != "":
@@ -211,8 +213,8 @@ func (m *Member) postHere(s *Store, to, account string, one *mail) (here bool) {
 
 const objectEnded = "its object has ended"
 
-// forgetHeld drops what is held back until the log of an account has it that another life has now: where objects
-// are to run, messages to objects, and what was taken of them. All of that is sent again.
+// forgetHeld drops outputs that wait for the log of an account that another life has now: where objects are to
+// run, messages to objects, and the receipts for them. All of that is sent again.
 func (m *Member) forgetHeld(account string) {
 	for _, one := range m.mails {
 		one.upTo, one.answer, one.fresh = 0, Posted{}, false
@@ -249,7 +251,7 @@ func (m *Member) takePost(from Peer, p *Post, out *Output) {
 	})
 }
 
-// takePosted records what was taken, and sends what is next.
+// takePosted records the messages taken, and sends the next ones.
 func (m *Member) takePosted(now clocksync.Instant, from Peer, p *Posted) {
 	m.homes[p.For] = from
 	m.accounts.eachStore(func(name string, s *Store) {
@@ -291,7 +293,7 @@ func (m *Member) pushObjects(now clocksync.Instant, out *Output) {
 			to, is := m.placeOf(o)
 			if !is && m.leave.away[m.holder] && o.isFree() {
 				if to, is = m.findRefuge(s, o); !is {
-					s.pushes = append(s.pushes, o) // Until others have what was sent before.
+					s.pushes = append(s.pushes, o) // Until others have the messages sent before.
 					continue
 				}
 				o.lease.at = to.String()
@@ -342,7 +344,7 @@ func (m *Member) push(now clocksync.Instant, name string, s *Store, o *open, to 
 	m.pushes = append(m.pushes, push{l.Task.ID, l.On, to, now.Add(2 * m.opts.Pace)})
 }
 
-// placeOf is the member where an object is: one that it is bound to, if it is.
+// placeOf is the member where an object is: a member that it is bound to, if it is bound.
 func (m *Member) placeOf(o *open) (Peer, bool) {
 	all := []Peer{m.opts.Self}
 	for i := range m.peers {
@@ -354,7 +356,7 @@ func (m *Member) placeOf(o *open) (Peer, bool) {
 			return p, true
 		}
 	}
-	for _, name := range at { // One that takes work, if there is one.
+	for _, name := range at { // A member that takes work, if there is one.
 		if i := slices.IndexFunc(all, func(p Peer) bool { return p.Name == name && !m.leave.away[p.String()] }); i >= 0 {
 			return all[i], true
 		}
@@ -405,5 +407,5 @@ func (m *Member) nextMail() clocksync.Instant {
 	return at
 }
 
-// endMails forgets what is of the phase that has ended.
+// endMails forgets the mail of the phase that has ended.
 func (m *Member) endMails() { m.mails, m.pushes = map[mailKey]*mail{}, nil }

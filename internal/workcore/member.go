@@ -17,9 +17,9 @@ import (
 // ErrOpen says that a phase was declared over while a task was open.
 var ErrOpen = errors.New("tasks are open")
 
-// Member is the machine of one member of a space whose accounts lie in memory. It keeps the account
-// of the tasks that its own program puts, holds leases of all accounts, and runs them in its slots. It
-// is driven by [Member.Step] alone. It is not safe for concurrent use.
+// Member is the machine of a member of a space whose accounts lie in memory. It keeps the account of
+// the tasks that its own program puts, holds leases of all accounts, and runs them in its slots. It is
+// driven by [Member.Step] alone. It is not safe for concurrent use.
 type Member struct {
 	opts     Options
 	code     code // that it has told the others; nil: it tells nothing
@@ -45,11 +45,11 @@ type Member struct {
 	records []*pending // in the order in which they are sent again
 	passed  []passed   // leases that were passed on a short time ago
 
-	homes   map[string]Peer   // by object or group: who has its account
+	homes   map[string]Peer   // by object or group: the member with its account
 	mails   map[mailKey]*mail // by object and account: messages on their way
 	pushes  []push            // objects on their way to where they are
 	pushed  uint64            // the number of the last of these parcels
-	sent    workreport.Mail   // messages to objects, without those of the own account
+	sent    workreport.Mail   // messages to objects, without messages of the own account
 	has     []string          // objects that have run here last, some of them
 	objects map[string]atHand // all of them
 	came    map[string]came   // objects that came here a short time ago
@@ -68,7 +68,7 @@ type Member struct {
 	offers clocksync.Instant // when tasks are offered again that this member cannot run
 }
 
-// peer is what is known of another member.
+// peer is the record of another member.
 type peer struct {
 	Peer
 	place      int    // in view.Neighbours; -1: it is no neighbour
@@ -150,7 +150,7 @@ func (m *Member) Step(now clocksync.Instant, in *Input, out *Output) {
 		m.take(now, in, out)
 		m.settleWithdrawal(out)
 		m.giveUpDemands(now)
-		if in.Kind != InPut && in.Kind != InItems && in.Kind != InDone { // These concern no run but the one that is over.
+		if in.Kind != InPut && in.Kind != InItems && in.Kind != InDone { // These concern only the run that is over.
 			m.stopVoid(out)
 		}
 		m.sendPosts(now, out)
@@ -246,7 +246,7 @@ func (m *Member) noteNear(place int) {
 	}
 }
 
-// takeRoster forgets who is gone, with all that is of it.
+// takeRoster forgets members that are gone, with all that belongs to them.
 func (m *Member) takeRoster(roster []Peer, out *Output) {
 	for i := range m.peers {
 		if p := &m.peers[i]; !slices.Contains(roster, p.Peer) {
@@ -291,7 +291,7 @@ func (m *Member) takeRoster(roster []Peer, out *Output) {
 	}
 }
 
-// losePeer takes back what a peer had, and drops what is of its account.
+// losePeer takes back a peer's leases, and drops all that belongs to its account.
 func (m *Member) losePeer(p *peer, out *Output) {
 	m.markAway(p.String(), false)
 	m.accounts.loseHolder(p.String())
@@ -347,7 +347,7 @@ func (m *Member) stopVoid(out *Output) {
 // takeEnd begins the next phase.
 func (m *Member) takeEnd(in *Input, out *Output) {
 	if in.Phase != m.phase {
-		return // It was told before.
+		return // It was reported before.
 	}
 	if !in.Void && !m.accounts.endPhase() {
 		out.Err = fmt.Errorf("phase %d: %w, %d of them, and it was declared over", in.Phase, ErrOpen, m.Counts().Open)
@@ -373,7 +373,7 @@ func (m *Member) takeFrame(now clocksync.Instant, i int, f *Frame, out *Output) 
 	p := &m.peers[i]
 	switch {
 	case f.Demand != nil:
-		if f.Demand.Number > p.served { // Else it is a copy, or one that was given up.
+		if f.Demand.Number > p.served { // Else it is a copy, or the demand was given up.
 			p.served = f.Demand.Number
 			if f.Demand.Offer {
 				m.takeOffer(p, f.Demand)
@@ -385,7 +385,7 @@ func (m *Member) takeFrame(now clocksync.Instant, i int, f *Frame, out *Output) 
 			m.answer(now, p, f.Demand, out)
 		}
 	case f.Parcel != nil:
-		m.quiet = 0 // Its account hears soon what is here of it.
+		m.quiet = 0 // Its account hears soon which of its tasks are here.
 		m.takeParcel(now, p, f.Parcel, out)
 	case f.Step != nil:
 		v := m.judge(p.Peer, f.Step, out)
@@ -501,7 +501,7 @@ func (m *Member) answer(now clocksync.Instant, p *peer, d *Demand, out *Output) 
 	m.refresh(now)
 	to := m.codeOf(p.Peer)
 	share := m.opts.Strategy.Answer(now, &m.view, local.Demand{Member: p.Name, Tasks: d.Tasks})
-	if m.leave.gives { // A strategy keeps what a member can do by itself.
+	if m.leave.gives { // A strategy keeps the tasks that a member can do alone.
 		share = local.Share{Tasks: cmp.Or(d.Tasks, (m.accounts.countWaiting()+1)/2)}
 	}
 	if share.Tasks <= 0 && share.Part > 0 {
@@ -648,7 +648,7 @@ func (m *Member) takeParcel(now clocksync.Instant, from *peer, p *Parcel, out *O
 	} else if !m.settleDemand(now, p.Demand, len(p.Leases) > 0) || len(p.Leases) == 0 {
 		return
 	}
-	here := map[leaseID]bool{} // What is here already. A parcel may hold some thousand leases.
+	here := map[leaseID]bool{} // The leases here already. A parcel may hold some thousand leases.
 	for i := range m.waiting {
 		here[m.waiting[i].id()] = true
 	}
@@ -712,7 +712,8 @@ type leaseID struct {
 
 func (l *Parted) id() leaseID { return leaseID{l.Account, l.Lease.Task.ID, l.Lease.On} }
 
-// takeVerdict drops the lease that a verdict is about, or lets its slot go on from the new record.
+// takeVerdict drops the lease that a verdict is about, or lets its slot continue from the new
+// record.
 func (m *Member) takeVerdict(account Peer, v *Verdict, out *Output) {
 	at := slices.IndexFunc(m.records, func(p *pending) bool { // Verdicts come in the order of the records.
 		return p.is(account, v.ID, v.On) && (!v.Failed || p.step.Record.Fate == Failed && p.step.Try == v.Try)
@@ -755,7 +756,7 @@ func (m *Member) takeVerdict(account Peer, v *Verdict, out *Output) {
 func (m *Member) takeHolds(now clocksync.Instant, i int, h *Holds, out *Output) {
 	p := &m.peers[i]
 	if h.Number <= p.number {
-		return // It is older than what is known.
+		return // It is older than the known state.
 	}
 	if p.number == 0 && m.number > 0 { // It is new, and asks nobody before it has heard of them.
 		m.number++
@@ -851,8 +852,8 @@ func (m *Member) repeatRecords(now clocksync.Instant, out *Output) {
 // MaxPassive is how many functions may wait beyond those that work.
 const MaxPassive = 32
 
-// startTasks fills the free slots: the smallest key first, of equal ones those of others. A function that waits leaves
-// its slot to another one.
+// startTasks fills the free slots: the smallest key first, of equal ones the tasks of others. A function that waits
+// leaves its slot to another one.
 func (m *Member) startTasks(out *Output) {
 	active := 0
 	for i := range m.slots {
@@ -927,7 +928,7 @@ func (m *Member) sendDemands(now clocksync.Instant, out *Output) {
 		room := MaxHeld - m.held()
 		if d.Offer {
 			room = d.Tasks
-		} else if room < 1 { // It looks again once there is room, at the latest when it tells no more of what it passed on.
+		} else if room < 1 { // It looks again once there is room, at the latest when it reports its passed-on leases no more.
 			if m.look = clocksync.MaxInstant; len(m.passed) > 0 {
 				m.look = max(m.passed[0].until, now.Add(m.opts.Pace))
 			}
@@ -1039,7 +1040,7 @@ func (m *Member) heldOf(account Peer) (list []Held) {
 	return list
 }
 
-// Holdings lists who has tasks of this member's account, by name; itself too.
+// Holdings lists the members with tasks of this member's account, by name; itself too.
 func (m *Member) Holdings() []workreport.Holding {
 	list := []workreport.Holding{}
 	for _, p := range append([]peer{{Peer: m.opts.Self}}, m.peers...) {

@@ -40,8 +40,8 @@ func (m *Message) makesState(object *Task) bool { return m.Number == 0 && m.ID =
 
 func (m *Message) countBytes() int { return len(m.ID) + len(m.Func) + len(m.Body) + 24 }
 
-// Post brings messages to the account of an object, in their order, from the first one that is not taken
-// on. Without messages it asks who has the object.
+// Post brings messages to the account of an object, in their order, from the first message not taken on.
+// Without messages it asks which member has the object.
 type Post struct {
 	For      string    // the object or the group
 	Account  string    // of the sender
@@ -308,7 +308,8 @@ func (o *Object) mayBe(holder string) bool {
 	return len(o.At) == 0 || slices.Contains(o.At, name)
 }
 
-// lookedAt is how many objects in front of the queue are looked at for one that may move to a member.
+// lookedAt is how many objects in front of the queue are looked at for an object that may move to a
+// member.
 const lookedAt = 64
 
 // firstFor is the task that is next for a holder that has some objects; nil: none.
@@ -374,7 +375,7 @@ func (s *Store) fenceObject(o *open) {
 }
 
 // giveUp ends a task that has failed as often as it may. An object loses the message that it cannot serve
-// instead, but for its first one: without a state it cannot go on.
+// instead, but for its first one: without a state it cannot continue.
 func (s *Store) giveUp(o *open, fate Fate, why string) {
 	if o.box == nil || len(o.box.inbox) == 0 || o.box.inbox[0].makesState(&o.task) {
 		s.endTask(o, fate, why)
@@ -442,7 +443,8 @@ func (s *Store) postOf(to string) *Post {
 	return p
 }
 
-// recordPosted records what was taken elsewhere, or all that is for an object which is gone.
+// recordPosted records the messages taken elsewhere, or all that is for an object which is
+// gone.
 func (s *Store) recordPosted(p *Posted, why string) {
 	for _, o := range slices.Clone(s.account.posts[p.For]) {
 		r := Record{ID: o.task.ID, On: o.last, Fate: Done}
@@ -457,7 +459,7 @@ func (s *Store) recordPosted(p *Posted, why string) {
 	}
 }
 
-// forgetSender forgets what was taken of an account that is gone for good.
+// forgetSender forgets the messages taken of an account that is gone for good.
 func (s *Store) forgetSender(account string) {
 	maps.DeleteFunc(s.account.received, func(k mailKey, _ uint64) bool { return k.account == account })
 }
@@ -482,7 +484,7 @@ func (s *Store) moveObject(id, holder string) error {
 	return nil
 }
 
-// noteObjects writes all objects behind the end of a phase, since what is before it is cut off.
+// noteObjects writes all objects behind the end of a phase, since the log before it is cut off.
 func (s *Store) noteObjects() {
 	for _, id := range slices.Sorted(maps.Keys(s.account.objects)) {
 		o := s.account.objects[id]

@@ -38,7 +38,7 @@ func (q *queue) pushTask(o *open) {
 	q.here++
 }
 
-// squeeze moves together what is in line.
+// squeeze moves the entries in line together.
 func (q *queue) squeeze() {
 	all := q.line
 	q.line, q.head = all[:0], 0

@@ -23,7 +23,7 @@ type Limits struct {
 
 // Lease is a task in the hands of a holder. It moves with the task: whoever has it may record.
 type Lease struct {
-	Task Task    // as it is to be run now: its body is what is left
+	Task Task    // as it is to be run now: its body is the rest
 	On   uint64  // what its next record builds on
 	Key  float64 // smaller keys run first
 	Try  int     // how many runs since On have returned an error
@@ -62,14 +62,14 @@ type Store struct {
 	ended   bool            // log has the end of a phase
 	owned   bool            // the last entry of an owner says that it has the account
 	careful bool            // an owner has died in this phase: a task may have killed it
-	batch   int             // messages of one lease of an object
+	batch   int             // messages of a lease of an object
 	leaves  bool            // this member drains: every object may move
 	pushes  []*open         // objects with messages whose place is another member
 	away    map[string]bool // holders that take no work; shared by the stores of a member
 	staying []*open         // objects with messages that stay here although this member takes no work
 }
 
-// leased is who has an open task.
+// leased is the holder of an open task.
 type leased struct {
 	key     float64
 	put     uint64 // in the order of the puts
@@ -86,7 +86,7 @@ type leased struct {
 	strange bool   // this member cannot run its function
 	late    bool   // its place is in the heap of the queue
 	at      string // of an object: the holder where it is; empty: nowhere
-	handed  bool   // of an object: somebody has had a lease of it as it is now
+	handed  bool   // of an object: a holder has had a lease of it as it is now
 	moves   string // of an object: the holder where it is to be once its record counts; empty: where it ran
 }
 
@@ -212,8 +212,8 @@ func (s *Store) leaseOf(o *open) Lease {
 	return l
 }
 
-// Record takes a record from whoever has the lease. Keys are those of the children, in their order.
-// If it counts, its result is in Results, and its holder goes on with the rest.
+// Record takes a record from whoever has the lease. Keys are the children's keys, in their order.
+// If it counts, its result is in Results, and its holder continues with the rest.
 func (s *Store) Record(r *Record, keys []float64) (Outcome, error) {
 	if err := r.Check(); err != nil {
 		return Closed, err
@@ -416,7 +416,7 @@ func (s *Store) claimTask(id, holder string) {
 	}
 }
 
-// Results appends what was found since the last call, in the order of the log.
+// Results appends the results since the last call, in the order of the log.
 func (s *Store) Results(list []Result) []Result {
 	list = append(list, s.results...)
 	clear(s.results)

@@ -36,8 +36,8 @@ func (m *Member) takeWithdraw(in *Input) {
 // takesNone reports whether this member asks for no work, and is sent none.
 func (m *Member) takesNone() bool { return m.drains || m.leave.withdrawn }
 
-// settleWithdrawal begins to give away what is here, or ends it. A member that is withdrawn, or drains, works on while
-// none of its neighbours takes work. One that drains gives nevertheless while it knows none.
+// settleWithdrawal begins to give away the tasks here, or ends it. A member that is withdrawn, or drains, works on
+// while none of its neighbours takes work. A member that drains gives nevertheless while it knows none.
 func (m *Member) settleWithdrawal(out *Output) {
 	known, takes := false, false
 	for i := 0; i < len(m.peers) && m.takesNone(); i++ {
@@ -54,7 +54,8 @@ func (m *Member) settleWithdrawal(out *Output) {
 	}
 }
 
-// giveUpLeases gives up what waits, and has what runs saved: what is left of it goes back to its account.
+// giveUpLeases gives up the waiting leases, and has the running ones saved: their rest goes back to its
+// account.
 func (m *Member) giveUpLeases(out *Output) {
 	m.told = clocksync.MinInstant // The accounts hear of it at once.
 	m.waiting = slices.DeleteFunc(m.waiting, func(l Parted) bool { return m.drains || !l.Lease.isBound() })
@@ -183,8 +184,8 @@ func (m *Member) handHere() (l Lease) {
 	return l
 }
 
-// findRefuge is the member that an object goes to from one that takes no work: where most of its neighbours are, as far as
-// they are of the same account, and of those the one that has least to do. It is false if none takes work, or as many
+// findRefuge is the member that an object goes to from a member that takes no work: where most of its neighbours are, as
+// far as they are of the same account, and of those the least loaded one. It is false if none takes work, or as many
 // objects are on their way as may.
 func (m *Member) findRefuge(s *Store, o *open) (Peer, bool) {
 	m.pushes = slices.DeleteFunc(m.pushes, func(p push) bool {
@@ -275,9 +276,9 @@ type Hysteresis struct {
 	since   clocksync.Instant
 }
 
-// Judge takes whether the condition to withdraw and that to come back hold now. The one that would change something
-// has to hold for the hold time without interruption; while both hold the member is withdrawn. It returns when to
-// judge again even if nothing changes before.
+// Judge takes whether the conditions to withdraw and to come back hold now. The condition that would change
+// something has to hold for the hold time without interruption; while both hold the member is withdrawn. It returns
+// when to judge again even if nothing changes before.
 func (h *Hysteresis) Judge(now clocksync.Instant, when, back bool, hold time.Duration) (again clocksync.Instant) {
 	holds := when
 	if h.Away {
