@@ -229,7 +229,7 @@ func (m *Member) onWelcome(w *wire.Welcome) {
 	}
 }
 
-// refit goes on from now with the state that holds where another one is declared since, or
+// refit continues from now with the state that holds where another one is declared since, or
 // says why that does not fit. The lock is held.
 func (m *Member) refit() error {
 	row, before := m.core.Unfit()

@@ -31,7 +31,7 @@ func (b *base) planLargest(now clocksync.Instant, s *State) Plan {
 }
 
 // pairs hands the nodes of the longest and the shortest queue to even until
-// that does not go on. A node that gained nothing is passed over.
+// that does not continue. A node that gained nothing is passed over.
 func (b *base) pairs(now clocksync.Instant, s *State, even func(m *model, from, to int) bool) Plan {
 	m := b.readModel(now, s)
 	views := m.viewNodes()

@@ -118,7 +118,7 @@ func (e *Estimator) noBound() Bound {
 func (e *Estimator) distrustAll(now Instant, t Taint) Bound {
 	e.contradictions++
 	t.From, t.Noticed, t.To = e.confirmed, now, MaxInstant
-	if e.lost { // Still: it goes on.
+	if e.lost { // Still: it continues.
 		t.From = e.taints[len(e.taints)-1].From
 		e.taints = e.taints[:len(e.taints)-1]
 	}

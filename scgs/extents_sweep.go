@@ -115,9 +115,8 @@ func (e *Extents) nextInstant() clocksync.Instant {
 	return max(e.until, e.marks[1].next)
 }
 
-// advanceInstant goes on to the upcoming instant. It returns false if what holds then is
-// not final yet. While it returns true, all of due must be shifted before the next
-// call.
+// advanceInstant advances to the upcoming instant. It returns false if what holds then is not
+// final yet. While it returns true, all of due must be shifted before the next call.
 func (e *Extents) advanceInstant() bool {
 	if len(e.members) == len(e.free) {
 		return false

@@ -421,7 +421,7 @@ func (d *Detector) closed(m Member, mb *member, s *state) {
 // looksAtRuns reports whether the detector looks at runs and not at single states.
 func (d *Detector) looksAtRuns() bool { return d.modality != Inst }
 
-// goesOn reports whether a state of that number goes on with the member's run.
+// goesOn reports whether a state of that number continues the member's run.
 func (d *Detector) goesOn(mb *member, seq uint64) bool {
 	return d.looksAtRuns() && !mb.followsLoss(seq) && mb.queue.tail() != nil
 }

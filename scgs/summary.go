@@ -121,7 +121,7 @@ func (d *Detector) Summarize(s *Summary) bool {
 	}
 	opens := d.open && d.unknown == 0 && u.sent != d.index
 	if !opens && (d.advance != none || !u.stale && u.number > 0) {
-		return false // the next call of Next goes on at once, or nothing has changed
+		return false // the next call of Next continues at once, or nothing has changed
 	}
 	if !d.renew() && !opens && u.number > 0 {
 		return false
@@ -256,7 +256,7 @@ func (u *summarizer) noteStart(row int32, hi clocksync.Instant) {
 	}
 }
 
-// noteLeft takes note of a local state that the group goes on from.
+// noteLeft takes note of a local state that the group continues from.
 func (u *summarizer) noteLeft(row int32, e Ends) {
 	o := &u.rows[row]
 	if o.domain == int32(none) {

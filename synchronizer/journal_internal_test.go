@@ -212,7 +212,7 @@ func TestFullDiskIsNotResumed(t *testing.T) {
 }
 
 // TestJournalThatIsRemoved: a journal whose file or directory is removed, or which another file stands in the
-// place of, ends within seconds; one that cannot be found by its name goes on.
+// place of, ends within seconds; one that cannot be found by its name continues.
 func TestJournalThatIsRemoved(t *testing.T) {
 	cfg, err := ParseConfig("test.yaml", []byte("synchronizers:\n  gsync:\n    members: {group: g}\n"))
 	if err != nil {

@@ -121,7 +121,7 @@ func plainly(events []monitor.Event) []any {
 	return list
 }
 
-// TestReplayOfACarriedOnRun: each life of a run has its own times, which go on.
+// TestReplayOfACarriedOnRun: each life of a run has its own times, which continue.
 func TestReplayOfACarriedOnRun(t *testing.T) {
 	f, err := os.Open("../internal/journal/testdata/format2/program.jsonl.gz")
 	if err != nil {
@@ -274,7 +274,7 @@ func runWithout(t *testing.T, w writer) (synchronizer.JournalStats, string) {
 	return s.Stats().Journal, log.String()
 }
 
-// TestAJournalThatFails ends, and the run goes on.
+// TestAJournalThatFails ends, and the run continues.
 func TestAJournalThatFails(t *testing.T) {
 	t.Parallel()
 	full := errors.New("no space left")

@@ -371,7 +371,7 @@ func (l *lines) has(text string) bool {
 func (l *lines) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
 
 // TestTermIsRaisedInPlace: a live synchronizer hears of a later term from a member, and
-// goes on above it: members, epoch and the predicate stay as they were. A term that nobody
+// continues above it: members, epoch and the predicate stay as they were. A term that nobody
 // can have come to is ignored, at the start and later.
 func TestTermIsRaisedInPlace(t *testing.T) {
 	t.Parallel()
@@ -558,7 +558,7 @@ func sendBeat(t *testing.T, b *bus.Bus, is beat) {
 	}
 }
 
-// TestBeats: whoever hears a beat below its own goes on and answers it; the own beat, one
+// TestBeats: whoever hears a beat below its own continues and answers it; the own beat, one
 // that nobody can have come to, and what is no beat, are nothing. The last one says so.
 func TestBeats(t *testing.T) {
 	server, log := bustest.NewServer(t), &lines{}
@@ -717,7 +717,7 @@ func TestPausedLeader(t *testing.T) {
 	}
 }
 
-// TestMachineSlept: the wall clock alone has moved. It asks the server, and goes on.
+// TestMachineSlept: the wall clock alone has moved. It asks the server, and continues.
 func TestMachineSlept(t *testing.T) {
 	server, log := bustest.NewServer(t), &lines{}
 	var wall atomic.Int64

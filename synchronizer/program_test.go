@@ -276,7 +276,7 @@ program:
 	}
 }
 
-// TestBlockEndsItsGoroutine: a block that does so fails, and its processor goes on.
+// TestBlockEndsItsGoroutine: a block that does so fails, and its processor continues.
 func TestBlockEndsItsGoroutine(t *testing.T) {
 	url, w := runProgram(t, `
 program:
@@ -342,7 +342,7 @@ program:
 }
 
 // TestProgramOutlivesTheServer takes the server away while blocks run: they end
-// meanwhile, nothing is run again, and the program goes on when it is back.
+// meanwhile, nothing is run again, and the program continues when it is back.
 func TestProgramOutlivesTheServer(t *testing.T) {
 	server, err := embedded.Start(embedded.Options{})
 	if err != nil {

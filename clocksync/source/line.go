@@ -33,7 +33,7 @@ func (l *line) followLine(before *line, m clocksync.Instant) {
 // is no earlier than it allowed last: no clock here runs faster than true time by
 // more than the drift.
 //
-// A line that refutes the ones before cannot be true and go on from them. It has
+// A line that refutes the ones before cannot be true and continue from them. It has
 // no latest end until its earliest has caught up, which keeps it out of every
 // comparison that would make something certain by it.
 func (l *line) intervalAt(m clocksync.Instant, changed bool) clocksync.Interval {

@@ -245,7 +245,7 @@ func TestNTPAsksSeveralAtOnce(t *testing.T) {
 	}
 }
 
-// TestNTPBacksOff counts how often a server is asked while time goes on.
+// TestNTPBacksOff counts how often a server is asked while time passes.
 func TestNTPBacksOff(t *testing.T) {
 	kiss := func(code string) func([]byte) []byte {
 		return func(b []byte) []byte { b[1] = 0; copy(b[12:], code); return b }

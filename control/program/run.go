@@ -572,7 +572,7 @@ func (r *Run) settleEnded() {
 	r.agenda = r.agenda[:0]
 }
 
-// told lets a parent go on after something inside it has ended.
+// told lets a parent continue after something inside it has ended.
 func (r *Run) told(c int32) {
 	child := &r.frames[c]
 	f, outcome, reason, result, index, handed := child.parent, child.cause, child.reason, child.result, child.index, r.compiled.nodes[child.node].handed

@@ -209,7 +209,7 @@ func TestSameStateIsSaidFirst(t *testing.T) {
 }
 
 // TestAnotherTimelineWhileRefused: the next synchronizer refuses the timeline of
-// the one before, and states go on being set until the clock is measured against
+// the one before, and states continue to be set until the clock is measured against
 // the next one's. None of them is told to it.
 func TestAnotherTimelineWhileRefused(t *testing.T) {
 	c := newClocked(t, peer(root, clocksync.Synchronized))

@@ -272,7 +272,7 @@ func (c *Core) beginState(now clocksync.Instant, at *clocksync.Stamp, row []scgs
 }
 
 // Unfit is the row of the state that holds, and how that was declared, if a welcome has
-// declared another one since: to go on it has to be set again. Nil if there is none.
+// declared another one since: to continue, it has to be set again. Nil if there is none.
 func (c *Core) Unfit() (row []scgs.Value, of scgs.Schema) { return c.row, c.was }
 
 // tellUnfitType has the synchronizer told the type of the program's state, which it can only refuse.

@@ -98,7 +98,7 @@ func (c *Core) recallBatch(now clocksync.Instant) {
 }
 
 // helloAgain has the member say hello again, though not sooner than a pause after the last time.
-// One that is welcome goes on meanwhile: whoever has called may be nobody.
+// One that is welcome continues meanwhile: whoever has called may be nobody.
 func (c *Core) helloAgain(now clocksync.Instant) {
 	at := max(now, c.helloSent.Add(firstHelloPause))
 	if !c.welcome || c.greets {
@@ -107,7 +107,7 @@ func (c *Core) helloAgain(now clocksync.Instant) {
 	c.greets, c.helloAt, c.helloPause = c.welcome, at, firstHelloPause
 }
 
-// beginIncarnation begins a new incarnation with the open state. The numbers go on, so that what the
+// beginIncarnation begins a new incarnation with the open state. The numbers continue, so that what the
 // synchronizer lacks of the incarnations before is missing between them: what was lost on the
 // way as well as what was never sent.
 func (c *Core) beginIncarnation(now clocksync.Instant) {

@@ -54,7 +54,7 @@ type ring struct {
 	bytes       int
 }
 
-// fit makes an empty ring for rows of a schema; positions go on.
+// fit makes an empty ring for rows of a schema; positions continue.
 func (r *ring) fit(schema scgs.Schema) {
 	*r = ring{
 		schema: schema, plain: Plain(schema), packed: make([]uint64, len(schema)), stride: slotHead + len(schema), slots: ringLeast,
@@ -172,7 +172,7 @@ func resizeSlice[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
 // ended reports whether the newest transition is an end.
 func (r *ring) ended() bool { return r.next > r.first && r.at(r.next - 1)[slotMarks]&markEnd != 0 }
 
-// clear forgets everything; positions go on.
+// clear forgets everything; positions continue.
 func (r *ring) clear() { r.first, r.bytes = r.next, 0 }
 
 // oldest is the number of the oldest transition kept, given that of the last one

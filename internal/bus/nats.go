@@ -147,7 +147,7 @@ func (b *Bus) noteReconnect() {
 }
 
 // noteLost is called when the connection is closed for good though we did not close
-// it: by its owner, or because the server said what nats.go cannot go on after.
+// it: by its owner, or because the server said what nats.go cannot continue after.
 func (b *Bus) noteLost(cause error) {
 	if b.isClosing() || b.become(Closed) == Closed {
 		return

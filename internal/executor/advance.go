@@ -30,7 +30,7 @@ const (
 type pass struct {
 	*executor
 	now      clocksync.Instant
-	world    plan.World // nil but on a global state in force
+	world    plan.World // nil but on a current global state
 	out      *plan.ExecutorOutput
 	decision control.Decision
 }
@@ -234,7 +234,7 @@ func (p *pass) stray(name string, m *plan.Processor, s shown) {
 	})
 }
 
-// giveUp keeps a run that nobody waits for any more and that may go on, so that this is told
+// giveUp keeps a run that nobody waits for any more and that may continue, so that this is told
 // when it shows.
 func (f *executor) giveUp(r *blockRun) {
 	if r.cancel || !r.started && !r.seen {
@@ -381,7 +381,7 @@ func (f *executor) wantLook(r *blockRun) {
 	}
 }
 
-// attend sends what the runs need, as far as the global state in force allows.
+// attend sends what the runs need, as far as the current global state allows.
 func (p *pass) attend() {
 	list := p.attention
 	p.attention = nil

@@ -1,7 +1,7 @@
 // Package executor carries out a control program on the members of a synchronizer.
 // It lets the interpreter of control/program see what global states show of
 // processors and predicates, and makes signals of what that asks for. Nothing is
-// started, cancelled or passed but by a decision on a global state in force.
+// started, cancelled or passed but by a decision on a current global state.
 //
 // An executor is pure and belongs to one machine (internal/synccore), which tells it
 // what has happened and takes signals and events from it.
@@ -58,7 +58,7 @@ type executor struct {
 	before     uint64 // runs of up to this number were started in earlier lives
 	overdue    bool   // what these have come to should be here by now
 	verdicts   []heldVerdict
-	moved      []moved     // members whose state in force is to be looked at
+	moved      []moved     // members whose current state is to be looked at
 	attention  []*blockRun // that may need a signal
 	finish     *monitor.ProgramEvent
 	tallies    map[int]*monitor.RunCounts // of the blocks by construct
@@ -67,8 +67,8 @@ type executor struct {
 	formed     bool              // there was an epoch before the restart
 	awaited    int               // processors that have not come back since
 	hold       plan.Hold         // for them
-	gaveUp     []*blockRun       // the last runs that were given up and may have gone on
-	log        log               // for whoever goes on with the program
+	gaveUp     []*blockRun       // the last runs that were given up and may have continued
+	log        log               // for whoever continues with the program
 	behind     time.Duration     // of the interpreter's time behind the clock, which was another one before
 }
 
@@ -124,7 +124,7 @@ type blockRun struct {
 	again     clocksync.Instant // no signal before that
 	body      *plan.Body
 	attended  bool // it is in attention
-	told      bool // it was given up, and that it went on all the same is told
+	told      bool // it was given up, and that it continued all the same is told
 }
 
 // Verdict implements [plan.Executor].
@@ -298,7 +298,7 @@ func (f *executor) Cancel(now clocksync.Instant, reason string, out *plan.Execut
 }
 
 // Restart implements [plan.Executor]. The end of a program that has ended is told
-// once more. What goes on is found again in the states of the members that come
+// once more. What continues is found again in the states of the members that come
 // back; those that do not are lost after the time of silence. The journal may lack what
 // came after its last line: runs that were started then have numbers that are given to no
 // other one. Until every processor has said that it obeys the new term, or is lost, nothing is

@@ -11,7 +11,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/plan"
 )
 
-// maxLog bounds the records of an execution, in bytes. One that needs more is gone on with
+// maxLog bounds the records of an execution, in bytes. One that needs more is continued
 // from its journal alone.
 const maxLog = 32 << 20
 

@@ -64,7 +64,7 @@ func (e *Encoding) Words(b *Encoder, at unsafe.Pointer) ([]uint64, bool) {
 
 // Row reads a state that lies at an address, and is of the encoder's type, as a row. It is
 // the last state only once [Encoding.Took] says so: until then the one before it is, which
-// goes on where this one is refused, here or by whoever is told. The row is valid until
+// continues where this one is refused, here or by whoever is told. The row is valid until
 // the next call.
 func (e *Encoding) Row(b *Encoder, at unsafe.Pointer) ([]scgs.Value, error) {
 	if err := b.fill(b.next, at); err != nil {

@@ -179,7 +179,7 @@ func (o *Outbox) Post(now clocksync.Instant, head *wire.Signals, l Letter, frame
 // transmit sends a signal, in one frame with what else goes to the same member
 // in this step, and sets the time of the next attempt. A signal of an older epoch
 // goes out like any other: only its target knows whether it came in time, and the
-// frame tells it the epoch in force.
+// frame tells it the current epoch.
 func (p *pending) transmit(now clocksync.Instant, head *wire.Signals, frames *Frames) {
 	if !p.late && now >= p.deadline {
 		p.late, p.attempts, p.deadline = true, 0, now

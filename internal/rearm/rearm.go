@@ -5,7 +5,7 @@
 // reached does not. So a set that only grew is no new alarm.
 //
 // The newest state that is known of a member counts until the next one arrives: a run that is open
-// goes on, and a member that has told of no run is in none. So no alarm waits for a member that was
+// continues, and a member that has told of no run is in none. So no alarm waits for a member that was
 // in no run when it was cut off.
 package rearm
 

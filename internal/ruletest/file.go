@@ -131,7 +131,7 @@ func (m *rawMember) UnmarshalNode(n yamlconf.Node) error {
 const (
 	defaultDelay  = time.Millisecond
 	maxDelay      = 10 * time.Second
-	afterTheLast  = time.Second // a test goes on after the last time it names
+	afterTheLast  = time.Second // a test continues after the last time it names
 	defaultWithin = 100 * time.Millisecond
 )
 
@@ -260,7 +260,7 @@ func (t *testParser) fault(key, format string, args ...any) {
 	t.doc.FaultAt(t.path+"."+key, format, args...)
 }
 
-// named notes a time that the test names: it goes on beyond.
+// named notes a time that the test names: it continues beyond.
 func (t *testParser) named(at time.Duration) { t.last = max(t.last, at) }
 
 // plan finds the synchronizer that is tested, awaiting as many members as the test

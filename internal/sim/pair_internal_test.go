@@ -424,7 +424,7 @@ func (s *seat) way(frame []byte, do func([]byte)) {
 	}
 }
 
-// wakesAt is when a process goes on that leads: one that stood still asks the server first.
+// wakesAt is when a process continues that leads: one that stood still asks the server first.
 func (s *seat) wakesAt() clocksync.Instant {
 	now := s.t.now
 	switch {
@@ -697,7 +697,7 @@ func (f *follower) beat() *followed {
 	return &followed{attach: f.attach, warm: f.warm, level: f.level}
 }
 
-// succeed is what its machine is stepped on first, and whether it goes on with another term.
+// succeed is what its machine is stepped on first, and whether it continues with another term.
 func (f *follower) succeed(term uint64) (first []synccore.Input, on bool) {
 	t := f.s.t
 	opt := f.s.options()

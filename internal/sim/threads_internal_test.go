@@ -209,7 +209,7 @@ func (p *threads) judge(v *monitor.Verdict) {
 		s := p.truth[w.Name][k]
 		if v.Modality != "" {
 			for k++; k < len(p.truth[w.Name]) && !p.truth[w.Name][k].row[0].Bool() && !s.row[0].Bool(); k++ {
-				s.to = p.truth[w.Name][k].to // A run goes on.
+				s.to = p.truth[w.Name][k].to // A run continues.
 			}
 		}
 		from, to = max(from, s.from), min(to, s.to)

@@ -330,7 +330,7 @@ func TestRunsOfAnEarlierTerm(t *testing.T) {
 	c.want("a run that began in the term", c.tell("b", -1), "two a 3;two b 3;")
 }
 
-// TestRunsAtATakeover: a machine that goes on in place of another one begins the detectors of
+// TestRunsAtATakeover: a machine that continues in place of another one begins the detectors of
 // runs again. What that one has sent and nobody has answered is sent again, and not made again.
 func TestRunsAtATakeover(t *testing.T) {
 	for name, answered := range map[string]bool{"under way": false, "answered": true} {
@@ -434,7 +434,7 @@ func TestWhatWasMadeInAnEarlierTerm(t *testing.T) {
 	}
 }
 
-// TestGapBetweenIncarnations: the numbers of a process go on through its incarnations, so what
+// TestGapBetweenIncarnations: the numbers of a process continue through its incarnations, so what
 // was lost on the way just before it was dropped is missing. Another process begins with 1.
 func TestGapBetweenIncarnations(t *testing.T) {
 	c := newCauser(t, 7)
@@ -558,7 +558,7 @@ func TestACopyThatWasNotAppliedIsNotTheLast(t *testing.T) {
 	c.want("both", c.receipts(), "a 2/1 high;a 1/1 high;")
 }
 
-// TestARestartKnowsWhatIsRecorded: a machine that goes on from its journal records the fates
+// TestARestartKnowsWhatIsRecorded: a machine that continues from its journal records the fates
 // that it lacks, and no others; of who does not come back they are unconfirmed.
 func TestARestartKnowsWhatIsRecorded(t *testing.T) {
 	c := newCauser(t, 1)

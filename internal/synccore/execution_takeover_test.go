@@ -67,7 +67,7 @@ func (s *standby) step(now clocksync.Instant, in *synccore.Input) {
 	}
 }
 
-// takeover has the standby go on in the next term, in place of the machine.
+// takeover has the standby continue in the next term, in place of the machine.
 func (f *fleet) takeover() {
 	s := f.stand
 	f.stand, f.tail = nil, nil

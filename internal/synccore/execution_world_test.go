@@ -44,7 +44,7 @@ const fieldHeader = `synchronizers:
 //   - no block begins again after a restart or takeover while it runs on a processor that obeys
 //     an earlier term and was not given up,
 //   - the result is that of a naive interpreter that takes the same branches,
-//   - a switch passes by a verdict of the epoch in force that said so,
+//   - a switch passes by a verdict of the current epoch that said so,
 //   - the journal leads to the same outputs, though what was not synced of it is lost
 //     when the machine is rebuilt,
 //   - once the trouble is over the program ends, or does when it is cancelled.
@@ -506,7 +506,7 @@ func (w *field) story() string {
 type naive struct {
 	*field
 	at   map[string]int // constructs by path
-	next map[string]int // where to go on in the log, by kind of event and construct
+	next map[string]int // where to continue in the log, by kind of event and construct
 }
 
 // pop is the next event of a kind about a construct, before the place limit in the log.

@@ -202,7 +202,7 @@ func (f *fleet) tear(pick func(n int) int) int {
 	return t.events
 }
 
-// restart goes on with the machine that the journal leads to, in the next term.
+// restart continues with the machine that the journal leads to, in the next term.
 func (f *fleet) restart() {
 	again := synccore.Options{Term: f.term + 1, Hold: plan.HoldKnown}
 	if f.kept != nil {
@@ -214,7 +214,7 @@ func (f *fleet) restart() {
 	f.call()
 }
 
-// raise has the machine go on in a later term, of which a member has told.
+// raise has the machine continue in a later term, of which a member has told.
 func (f *fleet) raise() {
 	f.term++
 	f.step(synccore.Input{Kind: synccore.InTerm, Term: f.term})

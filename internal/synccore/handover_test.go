@@ -55,7 +55,7 @@ func (f *follower) step(now clocksync.Instant, in *synccore.Input) {
 	f.core.Step(rec.Now, &rec.Input, &f.out)
 }
 
-// TestSucceeds: a machine that follows goes on in a later term a second after the other one
+// TestSucceeds: a machine that follows continues in a later term a second after the other one
 // was heard last. All that it decides is true, no firing is applied twice, each signal has
 // a fate, and memory and edges are those of the other one.
 func TestSucceeds(t *testing.T) {
@@ -171,8 +171,8 @@ func TestRetellsWhoIsDistrusted(t *testing.T) {
 	}
 }
 
-// TestGoesOnTwice: a signal without a fate has one in the end, though the machine that goes on knows
-// it from one that went on with it; and one that this has decided on by itself, without the leader,
+// TestGoesOnTwice: a signal without a fate has one in the end, though the machine that continues knows
+// it from one that continued with it; and one that this has decided on by itself, without the leader,
 // was never sent.
 func TestGoesOnTwice(t *testing.T) {
 	c := newCauser(t, 1)
@@ -237,7 +237,7 @@ func TestRetellsWhoIsGone(t *testing.T) {
 	}
 }
 
-// TestCallsWhoHasNotHeardOfTheTerm: a member that says nothing in a term which goes on with another
+// TestCallsWhoHasNotHeardOfTheTerm: a member that says nothing in a term which continues with another
 // one is asked for a hello, at most every half a second, until it has said it.
 func TestCallsWhoHasNotHeardOfTheTerm(t *testing.T) {
 	c := newCauser(t, 1)

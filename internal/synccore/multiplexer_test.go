@@ -421,7 +421,7 @@ func (c *refused) whole(now clocksync.Instant, a, b uint64) string {
 
 // TestRefusedReportIsTakenForLost: it is not asked for, as it would be refused again. The
 // evidence of all counts for the others, and nothing is known of that member, not even that
-// its state before goes on, until it reports again.
+// its state before continues, until it reports again.
 func TestRefusedReportIsTakenForLost(t *testing.T) {
 	one, zero := scgs.IntValue(1), scgs.IntValue(0)
 	for name, bad := range map[string]wire.Report{

@@ -101,7 +101,7 @@ func (b *between) news(what string, in synccore.Input, want bool) {
 
 // TestMembersOfOtherGroupsAreForgotten: a member that is silent for five seconds is
 // sent nothing more and its signals are given up, unless the machine itself was away;
-// one that goes on is known, though what it repeats is not stepped with each time.
+// one that continues is known, though what it repeats is not stepped with each time.
 func TestMembersOfOtherGroupsAreForgotten(t *testing.T) {
 	b := newBetween(t)
 	search := wire.Region{Name: "search", Entry: 3}

@@ -291,7 +291,7 @@ func TestBalanceFaults(t *testing.T) {
 	}
 }
 
-// TestBalanceReload: another section begins again, an equal one goes on, and what is
+// TestBalanceReload: another section begins again, an equal one continues, and what is
 // under way stays so.
 func TestBalanceReload(t *testing.T) {
 	parse := func(text string) *plan.Level {

@@ -53,7 +53,7 @@ type Beat struct {
 // MaxBeatBytes bounds a beat that is read.
 const MaxBeatBytes = 1024
 
-// Leads reports whether whoever has sent it goes on leading.
+// Leads reports whether whoever has sent it continues leading.
 func (b *Beat) Leads() bool { return !b.Ends && !b.Standby }
 
 // DecodeBeat reads a beat into a [Beat], or into what has more of it.

@@ -96,7 +96,7 @@ type Aim struct {
 // Report is one event of a member: the start of a local state, or an explicit
 // end after which the member has no state.
 type Report struct {
-	Seq uint64          // counts the member's reports from 1, and goes on in the next incarnation of its process; an End takes a Seq of its own, so that a lost End shows
+	Seq uint64          // counts the member's reports from 1, and continues in the next incarnation of its process; an End takes a Seq of its own, so that a lost End shows
 	End bool            // the member has no state from At on
 	At  clocksync.Stamp // when the state began, or the last one ended
 	Row []scgs.Value    // the fields of the declared schema; empty for an End

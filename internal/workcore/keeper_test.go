@@ -11,7 +11,7 @@ import (
 	"github.com/gopegasus/pegasus/balance/local"
 )
 
-// TestVoidStopsNothing: a task that its own member runs when a phase ends void goes on, and its record counts.
+// TestVoidStopsNothing: a task that its own member runs when a phase ends void continues, and its record counts.
 func TestVoidStopsNothing(t *testing.T) {
 	strategy, err := local.New(local.Config{})
 	if err != nil {

@@ -195,7 +195,7 @@ func (w *logSpace) spawn(n *keeperNode, run func(*routine)) {
 	w.routines = append(w.routines, r)
 }
 
-// runRoutines lets those go on that have waited long enough.
+// runRoutines lets those continue that have waited long enough.
 func (w *logSpace) runRoutines() {
 	for i := 0; i < len(w.routines); i++ { // They may begin others.
 		r := w.routines[i]
@@ -568,7 +568,7 @@ func (w *logSpace) write(r *routine, lw *logWriter) {
 	}
 }
 
-// fence ends what cannot go on without a log.
+// fence ends what cannot continue without a log.
 func (w *logSpace) fence(n *keeperNode, lw *logWriter) {
 	w.fenced++
 	if w.owners[lw.Account()] == n.peer && n.writers[lw.Account()] == lw {

@@ -30,7 +30,7 @@ type Forms map[string]func(n Node, into any) error
 //
 // Where src is not YAML or beyond a limit the Doc is nil. Otherwise the Doc is
 // there even with an error: whatever could be decoded is in place, so the
-// caller can go on checking, add faults of its own and return Doc.Err.
+// caller can continue checking, add faults of its own and return Doc.Err.
 func Decode(name string, src []byte, into any) (*Doc, error) {
 	return DecodeWith(nil, name, src, into)
 }
