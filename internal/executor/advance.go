@@ -21,7 +21,7 @@ import (
 
 const (
 	signalAgain  = 250 * time.Millisecond // a signal that had no effect is sent again
-	noStateAgain = 10 * time.Millisecond  // what is due is looked at again while no global state is in force
+	noStateAgain = 10 * time.Millisecond  // the due actions are looked at again while there is no current global state
 	showWithin   = 5 * time.Second        // a processor that has taken a start shows the run, or it has failed
 )
 
@@ -115,7 +115,7 @@ func (p *pass) observe(name string, m *plan.Processor) {
 	}
 	if q != nil && q.awaited {
 		if !m.Obeys && p.hold != plan.HoldNone {
-			return // What it was told before may yet come to it.
+			return // Earlier messages may yet come to it.
 		}
 		q.awaited = false
 		p.awaited--
@@ -234,8 +234,8 @@ func (p *pass) stray(name string, m *plan.Processor, s shown) {
 	})
 }
 
-// giveUp keeps a run that nobody waits for any more and that may continue, so that this is told
-// when it shows.
+// giveUp keeps a run that nobody waits for any more and that may continue, so that this is
+// reported when it shows.
 func (f *executor) giveUp(r *blockRun) {
 	if r.cancel || !r.started && !r.seen {
 		return
@@ -269,7 +269,7 @@ func (f *executor) reportTwice(on string, run uint64, why string, out *plan.Exec
 	return true
 }
 
-// loseProcessor takes a processor from the interpreter, with what runs there.
+// loseProcessor takes a processor from the interpreter, with the runs there.
 func (p *pass) loseProcessor(q *processor, why string) {
 	delete(p.processors, q.name)
 	if r := q.run; r != nil {
@@ -285,7 +285,7 @@ func (p *pass) loseProcessor(q *processor, why string) {
 }
 
 // stepInterpreter steps the interpreter and does what it asks for. A program that has ended
-// is told nothing more.
+// gets no more inputs.
 func (p *pass) stepInterpreter(in *program.Input) {
 	if p.run.Finished() {
 		return
@@ -357,7 +357,7 @@ func (p *pass) place(a *program.Action) *blockRun {
 	return r
 }
 
-// event is what observers are told of an action.
+// event is the observers' record of an action.
 func (f *executor) event(a *program.Action, kind monitor.ProgramKind, r *blockRun) monitor.ProgramEvent {
 	e := monitor.ProgramEvent{
 		Kind: kind, Replicas: slices.Clone(a.Replicas), Block: a.Block, Processor: a.Node, Predicate: a.Predicate, Branch: a.Branch, Iteration: a.Iteration,
@@ -437,12 +437,12 @@ func (p *pass) serve(r *blockRun) bool {
 			Name: wire.CancelSignal, Kind: control.Cancel, Region: r.block, Data: p.data(r),
 		})
 	case s.phase == wire.PhaseRunning:
-		return false // Of another one, which is told to end.
+		return false // Of another one, which has to end.
 	case s.program == p.id && s.run > r.number && r.number <= p.before:
 		p.again(r, "the journal lacks what was started on the processor after it; it may run twice")
 		return p.serve(r)
 	case p.isWaiting():
-		return false // Somebody may have it, or another attempt at it.
+		return false // A member may have it, or another attempt at it.
 	default:
 		data := append(p.data(r), control.Datum{Name: wire.DatumBlock, Value: scgs.StringValue(r.block)},
 			control.Datum{Name: wire.DatumSize, Value: scgs.IntValue(int64(len(r.input)))})

@@ -1,7 +1,7 @@
-// Package executor carries out a control program on the members of a synchronizer.
-// It lets the interpreter of control/program see what global states show of
-// processors and predicates, and makes signals of what that asks for. Nothing is
-// started, cancelled or passed but by a decision on a current global state.
+// Package executor carries out a control program on the members of a synchronizer. It lets the
+// interpreter of control/program see what global states show of processors and predicates, and
+// makes signals of its requests. Nothing is started, cancelled or passed but by a decision on a
+// current global state.
 //
 // An executor is pure and belongs to one machine (internal/synccore), which tells it
 // what has happened and takes signals and events from it.
@@ -117,14 +117,14 @@ type blockRun struct {
 	cancel    bool
 	started   bool              // a start was sent and may have arrived
 	arrived   bool              // it has
-	since     clocksync.Instant // when that was told
+	since     clocksync.Instant // when that was reported
 	left      bool              // a cancellation has had its effect
 	signal    bool              // one is under way
 	sent      [2]uint32         // how many starts and cancellations were
 	again     clocksync.Instant // no signal before that
 	body      *plan.Body
 	attended  bool // it is in attention
-	told      bool // it was given up, and that it continued all the same is told
+	told      bool // it was given up, and that it continued all the same is reported
 }
 
 // Verdict implements [plan.Executor].
@@ -176,9 +176,9 @@ func (f *executor) Left(now clocksync.Instant, silence plan.Silence, dropped []m
 	}
 }
 
-// holdBack gives nothing to the idle processors of nodes that have lost others: a node ends
-// as a whole, and that is told of one processor after the other. Those that are still
-// here after the time of silence are enrolled again.
+// holdBack gives nothing to the idle processors of nodes that have lost others: a node ends as
+// a whole, and its processors report that one after the other. Those that are still here after
+// the time of silence are enrolled again.
 func (p *pass) holdBack(lost []*processor, until clocksync.Instant) {
 	for _, name := range slices.Sorted(maps.Keys(p.processors)) {
 		q := p.processors[name]
@@ -260,8 +260,8 @@ func (f *executor) Settled(now clocksync.Instant, s *control.Signal, fate contro
 // Awaits implements [plan.Executor].
 func (f *executor) Awaits() bool { return f.hold != plan.HoldNone && f.resume != clocksync.MaxInstant }
 
-// isWaiting reports whether nothing is to be started yet after a restart: somebody may run what
-// the record lacks.
+// isWaiting reports whether nothing is to be started yet after a restart: a member may run a
+// block that the record lacks.
 func (f *executor) isWaiting() bool {
 	return f.hold != plan.HoldNone && f.awaited > 0 || f.hold == plan.HoldSilence && f.resume != clocksync.MaxInstant
 }
@@ -297,12 +297,12 @@ func (f *executor) Cancel(now clocksync.Instant, reason string, out *plan.Execut
 	p.stepInterpreter(&program.Input{Kind: program.InCancel, Reason: reason})
 }
 
-// Restart implements [plan.Executor]. The end of a program that has ended is told
-// once more. What continues is found again in the states of the members that come
-// back; those that do not are lost after the time of silence. The journal may lack what
-// came after its last line: runs that were started then have numbers that are given to no
-// other one. Until every processor has said that it obeys the new term, or is lost, nothing is
-// started: any of them may run what the journal has not, or has elsewhere.
+// Restart implements [plan.Executor]. The end of a program that has ended is reported once
+// more. What continues is found again in the states of the members that come back; those that
+// do not are lost after the time of silence. The journal may lack what came after its last
+// line: runs that were started then have numbers that are given to no other one. Until every
+// processor has said that it obeys the new term, or is lost, nothing is started: any of them
+// may run what the journal has not, or has elsewhere.
 func (f *executor) Restart(now clocksync.Instant, formed bool, begun control.Decision, runs uint64, hold plan.Hold, was clocksync.Instant, out *plan.ExecutorOutput) {
 	if f.finish != nil {
 		out.Events = append(out.Events, *f.finish)
@@ -368,7 +368,7 @@ func (f *executor) Wake(now clocksync.Instant) clocksync.Instant {
 		}
 	}
 	if wake <= now {
-		wake = now.Add(noStateAgain) // No global state is in force.
+		wake = now.Add(noStateAgain) // There is no current global state.
 	}
 	return wake
 }

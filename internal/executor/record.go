@@ -11,8 +11,8 @@ import (
 	"github.com/gopegasus/pegasus/internal/plan"
 )
 
-// maxLog bounds the records of an execution, in bytes. One that needs more is continued
-// from its journal alone.
+// maxLog bounds the records of an execution, in bytes. An execution that needs more is
+// continued from its journal alone.
 const maxLog = 32 << 20
 
 // record is what leads another executor to where this one is: an input of the

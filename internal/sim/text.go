@@ -41,10 +41,8 @@ func ofStates(e *predicates.Expression) bool {
 	return !u.Prev && u.Memory == 0 && u.Process == 0 && len(u.Parent) == 0
 }
 
-// readsSilence reports whether a predicate reads which members are silent, which is no state.
-func readsSilence(r *plan.Rule) bool {
-	return r.When != nil && strings.Contains(r.When.Source(), ".online")
-}
+// online reports whether a predicate reads which members are silent, which is no state.
+func online(r *plan.Rule) bool { return r.When != nil && strings.Contains(r.When.Source(), ".online") }
 
 // newTexts has the predicates of a level judged by their texts.
 func newTexts(level *plan.Level, tried []*Tried) map[string]*text {
@@ -96,7 +94,7 @@ func (t *trial) judgeText(l *leader, x *text, v *monitor.Verdict, rows [][]scgs.
 		if x.When.Eval(x.all).Truth != predicates.True {
 			t.addBreach('S', "%s fired, and its condition is false on its witness: %s: %s", v.Predicate, l.conditionOf(v.Predicate), witnessText(v))
 		}
-		if !x.Every && !readsSilence(x.Rule) {
+		if !x.Every && !online(x.Rule) {
 			if since = x.since(t, members, from); !lastedLong(since, to, x.Hold) {
 				t.addBreach('S', "%s fired, and its condition was true %s, not for %v: %s: %s", v.Predicate, spanText(since, to), x.Hold, l.conditionOf(v.Predicate), witnessText(v))
 			}

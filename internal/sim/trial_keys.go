@@ -232,7 +232,7 @@ func (t *trial) readyAgain(x *text, v *monitor.Verdict, member string, from, to 
 			}
 		}
 		return false
-	case x.Until == nil || !ofStates(x.Until) || v.Modality != "" || readsSilence(x.Rule):
+	case x.Until == nil || !ofStates(x.Until) || v.Modality != "" || online(x.Rule):
 		return true
 	}
 	members := make([]predicates.Member, len(v.Witness))

@@ -96,7 +96,7 @@ func (t *Times) sum() {
 func Try(o Options, stop func() error) (*Report, error) {
 	r := &Report{Synchronizer: o.Level.Name, Time: o.time(), Asked: max(o.Trials, 1)}
 	for _, rule := range o.Level.Rules {
-		r.Rules = append(r.Rules, &Tried{Name: rule.Name, Plain: readsStatesOnly(rule) && !readsSilence(rule)})
+		r.Rules = append(r.Rules, &Tried{Name: rule.Name, Plain: readsStatesOnly(rule) && !online(rule)})
 	}
 	var sum figures
 	for i := range r.Asked {

@@ -624,7 +624,7 @@ func (c *Core) heardBefore(k *Kept) {
 }
 
 // succeedLeader is for a machine that has followed another machine, and takes its place: the
-// detectors of rules begin with the current states, and the section balance begins anew.
+// detectors of rules begin with the current states, and the section balance begins again.
 func (c *Core) succeedLeader() {
 	c.opt.Follows, c.led, c.before = false, c.now, c.decisions
 	c.parts = c.det.Witness(c.parts[:0])

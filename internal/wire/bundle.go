@@ -96,7 +96,7 @@ func Multiplexes(multiplexer, member string) bool {
 // is nothing; every frame has at least something. A part of more than [MaxPart] bytes is
 // refused: it has to travel alone.
 func AppendBundle(dst []byte, m *Bundle) (frame []byte, rest Bundle, err error) {
-	frame, err = encodeFrame(dst, KindBundle, func(c *coder) { rest = c.writeBundle(*m) })
+	frame, err = encode(dst, KindBundle, func(c *coder) { rest = c.writeBundle(*m) })
 	if err != nil {
 		rest = *m
 	}

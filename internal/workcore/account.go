@@ -108,8 +108,7 @@ func (a *Account) Counts() Counts {
 	return c
 }
 
-// Put takes the put of a task in a phase. The sequence must be above the sequence of every entry
-// before.
+// Put takes the put of a task in a phase. The sequence must be above the sequence of every entry before.
 func (a *Account) Put(seq, phase uint64, t *Task) Outcome {
 	if !a.hasNext(seq) {
 		return Old

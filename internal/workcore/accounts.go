@@ -213,8 +213,7 @@ func (a *accounts) noteHeld(holder string, list []Held, settled uint64) (void []
 	return void
 }
 
-// appendResults appends the results of the own account. The results of the others are in their
-// logs.
+// appendResults appends the results of the own account. The results of the others are in their logs.
 func (a *accounts) appendResults(list []Result) []Result {
 	for _, t := range a.taken {
 		t.store.results = nil

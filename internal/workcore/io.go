@@ -57,9 +57,8 @@ const (
 	InCancel
 	// InItems: the bag in Slot has Items left.
 	InItems
-	// InYield: the task in Slot yields Step, of the fate Kept, and has Items left. It does not
-	// continue before Output.Recorded or Output.Stops names its slot. ID and On of the record are
-	// filled in.
+	// InYield: the task in Slot yields Step, of the fate Kept, and has Items left. It does not continue before
+	// Output.Recorded or Output.Stops names its slot. ID and On of the record are filled in.
 	InYield
 	// InDone: the function in Slot has returned; Step is its last record, of the fate Done or Failed.
 	InDone

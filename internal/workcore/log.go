@@ -343,8 +343,7 @@ func (s *Store) replayOwner(owner Peer) {
 	}
 }
 
-// GiveUp notes that no process runs a task of the account any more: no task has killed a
-// process.
+// GiveUp notes that no process runs a task of the account any more: no task has killed a process.
 func (s *Store) GiveUp() {
 	s.replayOwner(Peer{})
 	s.writeEntry(&entry{kind: entryOwner, seq: s.account.Seq()})

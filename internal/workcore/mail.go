@@ -77,8 +77,7 @@ type atHand struct {
 	stays   bool // it is pinned, or bound to members
 }
 
-// noteObject notes that an object of an account has run here, whether it continues, and whether it is bound to
-// members.
+// noteObject notes that an object of an account has run here, whether it continues, and whether it is bound to members.
 func (m *Member) noteObject(full string, account Peer, r *Record, bound bool) {
 	_, id := splitID(full)
 	stays := bound || r.Pinned
@@ -119,8 +118,7 @@ func (m *Member) HasObject(id string) bool {
 	return has
 }
 
-// sender is the name by which others know an account. With a log the account continues in
-// another life.
+// sender is the name by which others know an account. With a log the account continues in another life.
 func (m *Member) sender(name string) string {
 	switch {
 	case name != "":

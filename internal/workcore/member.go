@@ -712,8 +712,7 @@ type leaseID struct {
 
 func (l *Parted) id() leaseID { return leaseID{l.Account, l.Lease.Task.ID, l.Lease.On} }
 
-// takeVerdict drops the lease that a verdict is about, or lets its slot continue from the new
-// record.
+// takeVerdict drops the lease that a verdict is about, or lets its slot continue from the new record.
 func (m *Member) takeVerdict(account Peer, v *Verdict, out *Output) {
 	at := slices.IndexFunc(m.records, func(p *pending) bool { // Verdicts come in the order of the records.
 		return p.is(account, v.ID, v.On) && (!v.Failed || p.step.Record.Fate == Failed && p.step.Try == v.Try)

@@ -308,8 +308,7 @@ func (o *Object) mayBe(holder string) bool {
 	return len(o.At) == 0 || slices.Contains(o.At, name)
 }
 
-// lookedAt is how many objects in front of the queue are looked at for an object that may move to a
-// member.
+// lookedAt is how many objects in front of the queue are looked at for an object that may move to a member.
 const lookedAt = 64
 
 // firstFor is the task that is next for a holder that has some objects; nil: none.
@@ -443,8 +442,7 @@ func (s *Store) postOf(to string) *Post {
 	return p
 }
 
-// recordPosted records the messages taken elsewhere, or all that is for an object which is
-// gone.
+// recordPosted records the messages taken elsewhere, or all that is for an object which is gone.
 func (s *Store) recordPosted(p *Posted, why string) {
 	for _, o := range slices.Clone(s.account.posts[p.For]) {
 		r := Record{ID: o.task.ID, On: o.last, Fate: Done}

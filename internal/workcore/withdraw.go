@@ -54,8 +54,7 @@ func (m *Member) settleWithdrawal(out *Output) {
 	}
 }
 
-// giveUpLeases gives up the waiting leases, and has the running ones saved: their rest goes back to its
-// account.
+// giveUpLeases gives up the waiting leases, and has the running ones saved: their rest goes back to its account.
 func (m *Member) giveUpLeases(out *Output) {
 	m.told = clocksync.MinInstant // The accounts hear of it at once.
 	m.waiting = slices.DeleteFunc(m.waiting, func(l Parted) bool { return m.drains || !l.Lease.isBound() })
