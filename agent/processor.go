@@ -348,7 +348,7 @@ func (p *processor) fetchInput(ctx context.Context, r *Run) ([]byte, error) {
 // next attempt.
 const (
 	bodyTimeout = 2 * time.Second
-	bodyCopy    = 250 * time.Millisecond // until one that rode along is handed over again: it may be lost
+	bodyCopy    = 250 * time.Millisecond // until a signal that rode along is handed over again: it may be lost
 	bodyPause   = 20 * time.Millisecond
 	bodyPauses  = time.Second // the longest
 )

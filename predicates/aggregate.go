@@ -256,7 +256,7 @@ func (e *extreme[T]) move(i int, _, to part[T]) {
 		}
 		i /= below
 		if up := e.levels[h+1][i]; was[0] != up[0] && was[1] != up[1] {
-			next = e.join(up, next) // what is gone was not the best
+			next = e.join(up, next) // the removed value was not the best
 			continue
 		}
 		next = [2]T{e.worst, e.worst}

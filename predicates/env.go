@@ -17,7 +17,7 @@ type Env struct {
 	Process    scgs.Schema    // the state of the process whose threads are the members; empty elsewhere
 	Parent     []ParentSignal // the signals of the parent that may be read
 	MaxMembers int            // the member limit that costs are counted for; 0 means DefaultMaxMembers
-	Prev       bool           // the global state before may be read, where the Scope is told of each new one
+	Prev       bool           // the global state before may be read, where the Scope receives each new one
 	Params     []Param        // the parameters that may be read
 	// Filled are the names that may follow .work., of the fields that members fill without the
 	// program. The schemas have the fields that are read, with work. before the name. Empty:

@@ -112,7 +112,7 @@ func rounded(limbs *[34]uint64) uint64 {
 	length := 64*top + bits.Len64(limbs[top]) // of the number, in bits
 	drop := length - (mantissaBits + 1)
 	if drop <= 0 {
-		return limbs[0] // the units are those of the smallest floats
+		return limbs[0] // the units are the units of the smallest floats
 	}
 	i, shift := (drop-1)/64, (drop-1)%64
 	twice := limbs[i] >> shift // the mantissa, and the half below it
@@ -124,8 +124,7 @@ func rounded(limbs *[34]uint64) uint64 {
 	if half && (mantissa&1 == 1 || anyBelow(limbs, i, shift)) {
 		mantissa++
 	}
-	// The highest bit of the mantissa, or of what it has grown to, counts the
-	// exponent up.
+	// The highest bit of the mantissa, or of the sum it has grown to, counts the exponent up.
 	if b := uint64(drop)<<mantissaBits + mantissa; b < exponentMask<<mantissaBits {
 		return b
 	}

@@ -274,7 +274,7 @@ func (x *explainer) split(n *ast.BuiltinNode) *Split {
 	var g *group
 	var holds func(*frame) truth
 	fr := x.compile(n, func(c *compiler) (err error) {
-		outer := c.enterFold() // As in a fold, whose steps are not those of a loop.
+		outer := c.enterFold() // As in a fold, whose steps differ from a loop's.
 		g, holds, err = c.compileEach(n)
 		c.leaveFold(outer)
 		return err

@@ -13,7 +13,7 @@ type Expression struct {
 	env    *Env
 	src    string
 	own    string // of a condition on one member: its text, of which src makes one on all
-	shift  int    // of places in what was parsed against src, in runes
+	shift  int    // of places in the parsed text against src, in runes
 	tree   node
 	result scgs.Field
 	root   value

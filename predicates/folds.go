@@ -262,7 +262,7 @@ func (c *compiler) numbers(n *ast.BuiltinNode) (*group, value, error) {
 	return g, v, nil
 }
 
-// field is that of a number, if the group has all members.
+// field is the field of a number, if the group has all members.
 func (g *group) field(v value) int {
 	if g.list != nil || len(g.when) > 0 || len(g.before) > 0 {
 		return 0

@@ -86,8 +86,8 @@ var elsewhere = map[string]string{
 	"every": "write all(members, CONDITION)", "forall": "write all(members, CONDITION)",
 }
 
-// guardNesting counts the brackets open around each token and the unary
-// operators that wait for their operand; open holds those of the brackets.
+// guardNesting counts the brackets open around each token and the unary operators that wait for
+// their operand; open holds the counts of the brackets.
 func guardNesting(src string, tokens []lexer.Token) error {
 	unary, depth := 0, 0
 	var open []int

@@ -46,7 +46,7 @@ const (
 	changeSteps = 8
 )
 
-// finishFold makes a fold one of the expression, and decides whether it is incremental. Then
+// finishFold makes a fold part of the expression, and decides whether it is incremental. Then
 // it costs what a change of one member does, not the loop over all of them.
 func finishFold[T int64 | float64](c *compiler, f *fold[T], n *ast.BuiltinNode, outer footprint, kind string) error {
 	inner, g := c.leaveFold(outer), f.group
@@ -77,8 +77,8 @@ func (g *group) elementOf(n *ast.BuiltinNode) string {
 	return g.number + identity(n.Arguments[1])
 }
 
-// identity is a text that is equal for equal trees, and for no others: the nodes
-// with the operands first, each with what else it has.
+// identity is a text that is equal for equal trees, and for no others: the nodes with the
+// operands first, each with its other parts.
 func identity(n node) string {
 	var w treeWriter
 	ast.Walk(&n, &w)

@@ -24,7 +24,7 @@ type value struct {
 	knownInt   known[int64]
 	knownFloat known[float64]
 
-	own     bool    // of a member: it is the one that the innermost loop is at
+	own     bool    // of a member: the innermost loop is at it
 	field   int     // of a number: 1 + the place of the field of that member that it is; 0: it is computed
 	prev    bool    // of a member: it is the one in the global state before
 	list    bool    // of a group: it is a list of a state as it stands

@@ -330,8 +330,8 @@ type placement struct {
 	sizes []int // heads of each domain
 }
 
-// domain finds or adds a domain. That of a group's rest, which has no name, is
-// one that no other member has.
+// domain finds or adds a domain. The domain of a group's rest, which has no name, is shared
+// with no other member.
 func (p *placement) domain(name clocksync.Domain) int32 {
 	if h, known := p.index[name]; known && name != "" {
 		return h

@@ -43,7 +43,7 @@ func newEndings(room int) endings {
 	return e
 }
 
-// firstEnding is the one that ends first, at MaxInstant if there is none.
+// firstEnding is the ending that comes first, at MaxInstant if there is none.
 func (e *endings) firstEnding() *ending { return &e.heap[top] }
 
 // pushEnding adds one.

@@ -62,7 +62,7 @@ type Extents struct {
 	members    []window
 	free       []Member   // removed, to be given out again, last first
 	marks      []mark     // node k is the least of nodes 2k and 2k+1; the second half are the members
-	tree       []Extremes // the same of what the members' windows come to
+	tree       []Extremes // the same of the extremes of the members' windows
 	reached    clocksync.Instant
 	until      clocksync.Instant // no later event begins before it
 	epoch      uint64
@@ -155,7 +155,7 @@ func (e *Extents) Next(x *Extent) bool {
 	return false
 }
 
-// extremesOf are what the window comes to. What is no member, and one whose window
+// extremesOf are what the window comes to. A place without a member, and a member whose window
 // is still to come, counts for nothing.
 func (win *window) extremesOf() Extremes {
 	if win.in == 0 {

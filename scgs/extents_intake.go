@@ -176,8 +176,8 @@ func (win *window) openUnknown(nothing candidate) {
 	*win.candidates.push() = nothing
 }
 
-// settle bounds the ends of those of the first n candidates that nothing bounded
-// before: they came before an event that had happened by hi.
+// settle bounds the ends of the first n candidates, as far as nothing bounded them before: they
+// came before an event that had happened by hi.
 func (win *window) settle(hi clocksync.Instant, n int32) {
 	if hi == clocksync.MaxInstant {
 		return
@@ -187,9 +187,9 @@ func (win *window) settle(hi clocksync.Instant, n int32) {
 	}
 }
 
-// forget removes the newest candidates if they ended at p by the same reading at
-// which they started: they were never held. One that by its stamps ended before
-// the start at p stays: there the clock is too coarse.
+// forget removes the newest candidates if they ended at p by the same reading at which they
+// started: they were never held. A candidate that by its stamps ended before the start at p
+// stays: there the clock is too coarse.
 func (e *Extents) forget(win *window, p point) {
 	for n := win.candidates.n; n > win.in && n > 1; n = win.candidates.n {
 		if win.candidates.back().mono != p.m || win.candidates.at(n-2).to < p.lo {

@@ -107,7 +107,7 @@ func (g *group) admit(q *queue, s *Summary) Reason {
 		case in.StartMono < r.start.m || in.StartLatest < r.start.hi:
 			return Regress
 		}
-		if q.n > 0 { // what is known to hold is not taken back
+		if q.n > 0 { // a state known to hold is not taken back
 			least := g.rowAt(q, q.n-1, i).ended.leastOf(r.held)
 			now := in.Ended.leastOf(in.Held)
 			if now.Mono < least.Mono || now.Earliest < least.Earliest {

@@ -157,8 +157,8 @@ func (d *Detector) unshown(dst []Need, h int32, mono, after, limit clocksync.Ins
 	return dst
 }
 
-// silent appends the members that have no state. One that is between two runs is
-// not silent: only its next report helps.
+// silent appends the members that have no state. A member between two runs is not silent: only
+// its next report helps.
 func (d *Detector) silent(dst []Need) []Need {
 	for m := range d.members {
 		if mb := &d.members[m]; mb.alive && mb.queue.n == 0 && (mb.seq == 0 || !d.looksAtRuns()) {

@@ -48,7 +48,7 @@ type endSpan struct {
 	hi    least    // ends of closed heads
 }
 
-// hasOneClock reports whether the readings of one clock are all that counts.
+// hasOneClock reports whether only the readings of a single clock count.
 func (d *Detector) hasOneClock() bool {
 	if d.modality != Inst || d.up != nil || d.general {
 		return false
@@ -149,7 +149,7 @@ func (o *oneClock) touch(m Member, mb *member) {
 	}
 }
 
-// spokenFor reports whether what is held counts for the member's open state.
+// spokenFor reports whether held evidence counts for the member's open state.
 func (d *Detector) spokenFor(mb *member) bool {
 	return mb.line != 0 && mb.seq != 0 && mb.clock == d.domains[0].name
 }
@@ -181,7 +181,7 @@ func (o *oneClock) say(i int32) {
 // evidence is the least evidence of an open head.
 func (o *oneClock) evidence() clocksync.Instant { return min(o.shown.least(), o.linesShown.least()) }
 
-// heardOf tells the member what was held since it was told last.
+// heardOf passes the evidence held since the last time to the member.
 func (d *Detector) heardOf(mb *member) {
 	if !d.one.on || mb.line == 0 {
 		return
@@ -200,7 +200,7 @@ func (d *Detector) heardOf(mb *member) {
 	s.end = p
 }
 
-// handOut tells all members of a line what was held.
+// handOut passes the held evidence to all members of a line.
 func (d *Detector) handOut(l *line) {
 	for _, m := range l.members {
 		d.heardOf(&d.members[m])

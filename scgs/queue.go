@@ -115,7 +115,7 @@ func (d *Detector) collapseStates(m Member, n int32) {
 		p := &d.places[m]
 		p.moves = p.moves[moves-1:]
 	}
-	if d.looksAtRuns() { // nothing is known between runs; one that never held keeps the place
+	if d.looksAtRuns() { // nothing is known between runs; a run that never held keeps the place
 		u.start = u.end
 		if u.moved {
 			u.start, u.end = unheard, unheard

@@ -13,11 +13,11 @@ import (
 // BatchCodec encodes and decodes the batches whose rows have one schema. It does
 // not change and may be used by several goroutines at once.
 //
-// A batch is written in columns: first who reports, then what is seldom there, then
+// A batch is written in columns: first who reports, then the parts that are seldom there, then
 // the stamps of all reports ([coder.writeStamps]), then each field of all rows
-// ([BatchCodec.writeColumns]), in the order of the schema, without names and types; an
-// enum's word travels as its place in the declared list. Stamps have no domain: that
-// is the member's, and the receiver knows it. All numbers are little-endian:
+// ([BatchCodec.writeColumns]), in the order of the schema, without names and types; an enum's
+// word travels as its place in the declared list. Stamps have no domain: that is the member's,
+// and the receiver knows it. All numbers are little-endian:
 //
 //	version, layout, bytes of the name  1 byte each
 //	name of the member
@@ -167,8 +167,7 @@ func (b *BatchCodec) write(c *coder, m *Batch, n int) {
 	}
 }
 
-// blame says what is wrong with the first of the reports or the evidence that
-// cannot be written.
+// blame names the fault of the first of the reports or the evidence that cannot be written.
 func (b *BatchCodec) blame(c *coder, reports []Report, evidence *clocksync.Stamp) {
 	last := uint64(0)
 	c.codeEach("reports", len(reports), func(i int) {

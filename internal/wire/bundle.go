@@ -9,10 +9,9 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 )
 
-// Bundle carries, over one connection, what several members have to say or are to
-// be told: those of a multiplexer, which speaks for the members of a process that
-// share their connection. A part is the frame that would travel alone, and means the
-// same.
+// Bundle carries, over one connection, messages from or to several members: the members of a
+// multiplexer, which speaks for the members of a process that share their connection. A part is
+// the frame that would travel alone, and means the same.
 //
 // Upwards it travels on the State subject of the multiplexer and brings frames of
 // [Batch], [Gone], [Ack] and [Body], and then Roster and Held; downwards on its Probe and
@@ -24,11 +23,10 @@ type Bundle struct {
 	Held           // upwards only; Of 0: there is none
 }
 
-// Part is a frame of one member or for it. A decoded one shares the memory of the
-// bundle's frame.
+// Part is a frame of a member or for it. A decoded one shares the memory of the bundle's frame.
 type Part struct {
 	Member string // who sent it or who it is for
-	Frame  []byte // any kind but a Bundle; one that is sent has at most [MaxPart] bytes
+	Frame  []byte // any kind but a Bundle; a part to send has at most [MaxPart] bytes
 }
 
 // Alive is, from agents of releases before, evidence of a member. Its stamp has no domain: that is the member's, and
@@ -52,14 +50,14 @@ type Roster struct {
 // Listed is a member on a [Roster].
 type Listed struct {
 	Member      string   `json:"member"`      // its name
-	Incarnation uint64   `json:"incarnation"` // the one that is spoken for
+	Incarnation uint64   `json:"incarnation"` // the member that is spoken for
 	Seq         uint64   `json:"seq"`         // of its newest report that was sent: who lacks it can ask for it; [Held] has a sum of its own
 	Regions     []Region `json:"regions"`     // open now, as in [Batch]
 }
 
-// Held is evidence that the state which each member on a roster told last still held
-// at a stamp. Who has taken in other reports as their newest ones must not use it, and Sum
-// shows that: it is the sum of [Listed.Share], which other numbers share by a chance of
+// Held is evidence that the state which each member on a roster told last still held at a
+// stamp. A receiver that has taken in other reports as their newest ones must not use it, and
+// Sum shows that: it is the sum of [Listed.Share], which other numbers share by a chance of
 // 2^-64, even where messages have overtaken each other.
 type Held struct {
 	Of  uint64          // the version of the roster
@@ -90,11 +88,10 @@ func Multiplexes(multiplexer, member string) bool {
 	return ok && len(rest) > 1 && rest[0] == '-'
 }
 
-// AppendBundle appends a frame with the first of the parts and, if it has all of
-// them, the first of Alive and then of the roster, as many as fit, and Held if it has
-// all of these. It returns what is left for further frames, as an empty bundle if there
-// is nothing; every frame has at least something. A part of more than [MaxPart] bytes is
-// refused: it has to travel alone.
+// AppendBundle appends a frame with the first of the parts and, if it has all of them, the
+// first of Alive and then of the roster, as many as fit, and Held if it has all of these. It
+// returns the rest for further frames, as an empty bundle if there is nothing; every frame has
+// at least something. A part of more than [MaxPart] bytes is refused: it has to travel alone.
 func AppendBundle(dst []byte, m *Bundle) (frame []byte, rest Bundle, err error) {
 	frame, err = encode(dst, KindBundle, func(c *coder) { rest = c.writeBundle(*m) })
 	if err != nil {
@@ -104,7 +101,7 @@ func AppendBundle(dst []byte, m *Bundle) (frame []byte, rest Bundle, err error) 
 }
 
 func (c *coder) writeBundle(rest Bundle) Bundle {
-	const counts, held = 3 + 1 + 3*longest + 3, 1 + 5*longest // of what may follow the parts
+	const counts, held = 3 + 1 + 3*longest + 3, 1 + 5*longest // of the entries that may follow the parts
 	n := c.fitItems("parts", len(rest.Parts), MaxParts, counts+held, func(i int) { c.part(&rest.Parts[i]) })
 	rest.Parts = rest.Parts[n:]
 	if len(rest.Parts) > 0 {
@@ -146,7 +143,7 @@ func DecodeBundle(frame []byte, into *Bundle) error {
 	var run run
 	c.codeEach("alive", len(into.Alive), func(i int) { c.alive(&into.Alive[i], &run) })
 	into.Roster, into.Held = Roster{Listed: into.Listed[:0]}, Held{}
-	if c.err == nil && len(c.buf) > 0 { // Else it is of one without a roster, or has none to tell.
+	if c.err == nil && len(c.buf) > 0 { // Else it is of a multiplexer without a roster, or has none to tell.
 		c.codeUint("version", &into.Version)
 		if into.Version > 0 {
 			c.rosterHead(&into.Roster)

@@ -9,14 +9,14 @@ import (
 	"github.com/tinylib/msgp/msgp"
 )
 
-// coder walks the fields of one message in order and either appends them to a
-// frame or reads them from one, so that the layout of a message is written down
-// once. The first fault sticks: what follows it does nothing.
+// coder walks the fields of a message in order and either appends them to a frame or reads them
+// from one, so that the layout of a message is written down once. The first fault sticks: what
+// follows it does nothing.
 type coder struct {
 	kind    Kind
 	writing bool
 	start   int    // writing: where the frame begins in buf
-	buf     []byte // writing: all so far; reading: what is left
+	buf     []byte // writing: all so far; reading: the rest
 	err     *FrameError
 }
 
@@ -203,7 +203,7 @@ func (c *coder) codeToken(field string, v *string) {
 	}
 }
 
-// codeReason is a text for people: one that is too long is truncated, not refused, since
+// codeReason is a text for people: a text that is too long is truncated, not refused, since
 // losing the refusal it explains would help no one.
 func (c *coder) codeReason(field string, v *string) {
 	if !c.writing {

@@ -12,14 +12,14 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// The forms of the columns of fields, a byte each. Any column can have the first
-// two, whose values are written as in other messages, nil for one that is missing.
-// They are the forms of texts, of lists and of a column with missing values. A byte
-// stands for a word of an enum, by its place, or a bool; a float has 8 bytes.
+// The forms of the columns of fields, a byte each. Any column can have the first two, whose
+// values are written as in other messages, nil for a missing value. They are the forms of
+// texts, of lists and of a column with missing values. A byte stands for a word of an enum, by
+// its place, or a bool; a float has 8 bytes.
 //
-// A column of integers has, from formIntegers on, the width of its first number less
-// 1 in the lowest three bits, and in the next four that of the differences of the
-// others from the one before: 0 where all are the same.
+// A column of integers has, from formIntegers on, the width of its first number less 1 in the
+// lowest three bits, and in the next four the width of the differences of the others from the
+// one before: 0 where all are the same.
 const (
 	formEach     = iota // one value after another, or the mark that it is the one before
 	formOne             // one value, which all have
@@ -122,7 +122,7 @@ func appendFloats(buf []byte, reports []Report, rows, f int) ([]byte, bool) {
 	return buf[:at], true
 }
 
-// notFinite are the bits of a float that infinities and what is no number have all.
+// notFinite are the bits of a float that are all set in infinities and in NaN.
 const notFinite = 0x7ff << 52
 
 func appendWords(buf []byte, reports []Report, f int, field *scgs.Field) ([]byte, bool) {
@@ -221,8 +221,8 @@ func (b *BatchCodec) readColumns(c *coder, frame []byte, at int, values []scgs.V
 	return at
 }
 
-// column is where the values of one field go: to every so many of the values, one of each
-// row, the first of them at f.
+// column is where the values of a field go: to every so many of the values, one of each row,
+// the first of them at f.
 type column struct {
 	field     *scgs.Field
 	values    []scgs.Value

@@ -1,13 +1,13 @@
 package wire
 
-// Peers says who is in the epoch, to members whose synchronizer has a section work: in as many
-// frames as it takes, each with the peers from First on. A frame without any, while Total is above
-// First, has no piece of the roster and says which one is in force.
+// Peers names the members of the epoch, to members whose synchronizer has a section work: in as
+// many frames as it takes, each with the peers from First on. A frame without any, while Total is
+// above First, has no piece of the roster and says which one is current.
 type Peers struct {
 	Synchronizer string // the sender
 	Term         uint64 // of the sender
 	Version      uint64 // of the roster: in a term, a later one is greater; at least 1
-	Member       string // who is told; empty: all members of the group
+	Member       string // the receiver; empty: all members of the group
 	Epoch        uint64 // that the roster is of
 	Phase        uint64 // that the members are in, at least 1
 	SectionHash  uint64 // of the section work; 0: there is none any more
@@ -17,7 +17,7 @@ type Peers struct {
 	Peers        []Peer // by name
 }
 
-// Peer is one life of a member: of one process, also if that was dropped and came back.
+// Peer is one life of a member: of a single process, also if that was dropped and came back.
 type Peer struct {
 	Name string // of the member
 	Life uint64 // the first incarnation of that process

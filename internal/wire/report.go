@@ -17,8 +17,8 @@ const (
 	reportFlags = flagEnd | boundFlags
 )
 
-// readRows reads a batch of releases before: one report after another, whose numbers and
-// values are those of other messages.
+// readRows reads a batch of releases before: one report after another, whose numbers and values
+// are written as in other messages.
 func (b *BatchCodec) readRows(c *coder, domain clocksync.Domain, m *Batch) {
 	c.rowsHead(m)
 	if c.err != nil || !b.checkSchema(c, m) {
@@ -53,7 +53,7 @@ func (b *BatchCodec) readRows(c *coder, domain clocksync.Domain, m *Batch) {
 	c.codeTrace(&m.Trace, flags&flagTraced != 0)
 }
 
-// The flags of a batch in rows are the first four of one in columns, and this.
+// The flags of a batch in rows are the first four of a batch in columns, and this.
 const (
 	flagBehind   = flagTraced << 1 // the length of the reports stands before them, since regions follow
 	rowsMaxFlags = flagBehind<<1 - 1

@@ -104,7 +104,7 @@ func floatFault(f float64) string {
 	return ""
 }
 
-// rowFault fails with what is wrong with a row, if anything is.
+// rowFault fails with the fault of a row, if there is any.
 func (b *BatchCodec) rowFault(c *coder, row []scgs.Value) {
 	if len(row) != len(b.schema) {
 		c.keepFault("row", b.arity(len(row)))
