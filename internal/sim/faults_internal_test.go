@@ -96,8 +96,8 @@ var trialRules = map[string]reference{
 	"perhaps":    {local: isOn, holds: func(rows [][]scgs.Value, members int) bool { return countOn(rows) == members }},
 }
 
-// otherConfig is what synchronizers go over to: predicates with other numbers, one that is
-// new, and one that is gone.
+// otherConfig is the configuration that synchronizers change to: predicates with other numbers,
+// a new predicate, and one predicate less.
 var otherConfig = strings.NewReplacer(
 	"after: 600ms", "after: 500ms",
 	"count(members, .on) >= 2\n        signal: {kind: activate, region: r, expires", "count(members, .on) >= 3\n        signal: {kind: activate, region: r, expires",

@@ -15,17 +15,17 @@ import (
 	"github.com/gopegasus/pegasus/monitor"
 )
 
-// pair is two processes of one synchronizer: one leads, and the other one stands by and is told
+// pair is two processes of a synchronizer: one leads, and the other one stands by and receives
 // the inputs of the first. What decides who leads is the part of the shell (package
-// synchronizer: lead.go, standby.go, stream.go, follow.go) that is mirrored here: it is
-// woven with connections and goroutines there. The machines, and the lines of what is told,
-// are those of production.
+// synchronizer: lead.go, standby.go, stream.go, follow.go) that is mirrored here: it is woven
+// with connections and goroutines there. The machines, and the lines sent, are the production
+// code's.
 type pair struct {
 	t     *trial
 	rand  *rand.Rand
 	seats []*seat
 	begun bool
-	lines bool // each input is told as a line of a journal, and not as a copy
+	lines bool // each input is sent as a line of a journal, and not as a copy
 
 	beat, gone, learn, attach, pauseLimit time.Duration // as in production, or a fifth of it
 	bend                                  pairBent
@@ -128,7 +128,7 @@ type seat struct {
 	arrives   clocksync.Instant // the last of what another process has sent it
 
 	goesBy    *plan.Level // that its machine follows
-	over      *said       // the greatest beat of another one that leads
+	over      *said       // the greatest beat of another leading process
 	heard     said        // the last one
 	heardAt   clocksync.Instant
 	standby   said // of the other one
@@ -144,7 +144,7 @@ type seat struct {
 	fence        uint64
 	raiseAt      clocksync.Instant
 
-	tells    bool // its inputs are told
+	tells    bool // its inputs are sent
 	number   uint64
 	item     item
 	now      clocksync.Instant // of the last step
@@ -154,7 +154,7 @@ type seat struct {
 	sumAt    clocksync.Instant
 }
 
-// item is an input that is told.
+// item is an input that is sent.
 type item struct {
 	now  clocksync.Instant
 	in   synccore.Input
@@ -288,7 +288,8 @@ func (s *seat) begin() {
 	}
 }
 
-// inherit has the judges hold the process to what it was told: each signal without a fate has one.
+// inherit has the judges hold the process to the inputs it received: each signal without a fate
+// has one.
 func (s *seat) inherit(goesOn bool) {
 	f := s.f
 	for key, m := range f.of.sent {
@@ -424,7 +425,8 @@ func (s *seat) way(frame []byte, do func([]byte)) {
 	}
 }
 
-// wakesAt is when a process continues that leads: one that stood still asks the server first.
+// wakesAt is when a process continues that leads: a process that stood still asks the server
+// first.
 func (s *seat) wakesAt() clocksync.Instant {
 	now := s.t.now
 	switch {
@@ -557,7 +559,7 @@ func (s *seat) hears(m told) {
 	}
 }
 
-// copied is an input that holds nothing of what is used again.
+// copied is an input that shares no reused memory.
 func copied(in *synccore.Input) synccore.Input {
 	c := *in
 	switch in.Kind { // The others are made for each input.

@@ -57,8 +57,8 @@ func (s *threaded) add(o *threaded) {
 	}
 }
 
-// threads are those of a process in one of its lives, their synchronizer, and what was true
-// of them.
+// threads are the threads of a process in one of its lives, their synchronizer, and the truth
+// about them.
 type threads struct {
 	*threaded
 	a      *actor

@@ -147,7 +147,7 @@ func sameSet(a, b []string) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
-// TestPromisesAreThoseOfThePage: what is told of a promise is in the table of judges.
+// TestPromisesAreThoseOfThePage: the text about a promise is in the table of judges.
 func TestPromisesAreThoseOfThePage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/testing.md")
 	if err != nil {

@@ -220,7 +220,7 @@ func (s *execution) host(f *fleet) {
 	}
 }
 
-// settle lets time pass, and everybody say and do what is due.
+// settle lets time pass, and everybody say and do all that is due.
 func (s *execution) settle(d time.Duration) {
 	f := s.f
 	for end := f.now.Add(d); f.now < end; {
