@@ -75,7 +75,7 @@ func (d *Digest) fields(v reflect.Value) {
 	names, ok := d.names[t]
 	if !ok {
 		for f := range t.Fields() {
-			name := cmp.Or(f.Tag.Get("digest"), f.Name) // That of older journals, if it was renamed.
+			name := cmp.Or(f.Tag.Get("digest"), f.Name) // The name in older journals, if it was renamed.
 			if name == "-" {
 				name = ""
 			}

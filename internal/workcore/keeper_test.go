@@ -65,7 +65,8 @@ func batchOf(list []entry) []byte {
 	return b.Append(nil)
 }
 
-// TestEntriesAreReadAsTheyWereWritten: entries of each kind, and a fold refuses what is cut off.
+// TestEntriesAreReadAsTheyWereWritten: entries of each kind, and a fold refuses entries that are
+// cut off.
 func TestEntriesAreReadAsTheyWereWritten(t *testing.T) {
 	want := entries()
 	data := batchOf(want)
@@ -108,7 +109,7 @@ func TestEntriesAreReadAsTheyWereWritten(t *testing.T) {
 	}
 }
 
-// TestRefusedBatches: what a log may not have is refused with what it is.
+// TestRefusedBatches: a batch that a log may not have is refused with the reason.
 func TestRefusedBatches(t *testing.T) {
 	open := Task{ID: "a", Func: "f"}
 	for want, data := range map[string][]byte{

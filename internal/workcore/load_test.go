@@ -139,7 +139,8 @@ func TestMeter(t *testing.T) {
 	}
 }
 
-// TestMeterIsBounded: of more objects and pairs the largest are told, with as many names as have room.
+// TestMeterIsBounded: of more objects and pairs the largest are reported, with as many names as have
+// room.
 func TestMeterIsBounded(t *testing.T) {
 	m, here := newMeter(), map[string]atHand{}
 	for i := range 2 * MaxTold {

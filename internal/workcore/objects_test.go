@@ -18,7 +18,8 @@ import (
 	"github.com/gopegasus/pegasus/internal/testcount"
 )
 
-// state is that of an object of a world: the messages that it has served, and how many it has sent.
+// state is the state of an object of a world: the messages that it has served, and how many it has
+// sent.
 type state struct {
 	Log  []letter
 	Sent map[string]int
@@ -436,7 +437,7 @@ func (w *estate) write(h *host) {
 	}
 }
 
-// synchronizer drops who is not heard of, lets the dead come back, and declares the end.
+// synchronizer drops silent members, lets the dead come back, and declares the end.
 func (w *estate) synchronizer() {
 	for _, h := range w.hosts {
 		if !h.dead && h.asleep <= w.now && h.cut <= w.now {
@@ -779,8 +780,8 @@ func TestPushToNew(t *testing.T) {
 	}
 }
 
-// TestStay: an object that was given to a member does not go back to the one that it came from before its time, and
-// may go to others. One that has not run before may go anywhere.
+// TestStay: an object that was given to a member does not go back to the member that it came from before its time,
+// and may go to others. An object that has not run before may go anywhere.
 func TestStay(t *testing.T) {
 	for _, c := range []struct {
 		about string
@@ -959,7 +960,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestNearInOneParcel: the objects of one parcel to a member without objects are neighbours of each other.
+// TestNearInOneParcel: the objects of a parcel to a member without objects are neighbours of each other.
 func TestNearInOneParcel(t *testing.T) {
 	m, out := alone(t, 0, ann, bob)
 	m.accounts.own = waitingAt(t, Object{Near: []string{"1"}}, Object{Near: []string{"0", "2"}}, Object{Near: []string{"9"}})
