@@ -189,7 +189,7 @@ program:
 		t.Fatalf("%v, result %.100q, %s", end.Outcome, end.Result, end.Reason)
 	}
 	points, _ := collected(t, reader)
-	testwait.Until(t, "the last run to be counted", func() bool { // The end is told in the step that counts it.
+	testwait.Until(t, "the last run to be counted", func() bool { // The end is reported in the step that counts it.
 		points, _ = collected(t, reader)
 		return valueOf(t, points, "pegasus.program.runs", "event", "done") >= 2
 	})
@@ -246,7 +246,7 @@ program:
 			if n := w.count(monitor.ProgramStart); n != 2 {
 				t.Errorf("%d starts, want 2", n)
 			}
-			if n := w.count(monitor.ProgramFail); n != 1 { // The second is told as the end.
+			if n := w.count(monitor.ProgramFail); n != 1 { // The second is reported as the end.
 				t.Errorf("%d failed attempts were told, want 1", n)
 			}
 		})
