@@ -196,7 +196,7 @@ func (c *slidingMax) pushValue(number uint64, v float64) {
 	for c.n > 0 && c.back().value <= v {
 		c.n--
 	}
-	*c.ring.push() = numbered{number, v}
+	*c.push() = numbered{number, v}
 }
 
 // top is the greatest value of those numbered from base on.
