@@ -13,7 +13,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
-// TestServerAway: the program goes on, its states are kept within the ring, and
+// TestServerAway: the program continues, its states are kept within the ring, and
 // told when the server is back.
 func TestServerAway(t *testing.T) {
 	joined(t, func(t *testing.T, m *agent.Member, f *fake, local *bustest.Server) {

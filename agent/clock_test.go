@@ -50,7 +50,7 @@ func (c *toldClock) tell(status clocksync.Status, off clocksync.Instant) {
 	c.quality.Status, c.off = status, off
 }
 
-// TestAClockThatLosesItsBound: the member goes on, says so in its log, and tells
+// TestAClockThatLosesItsBound: the member continues, says so in its log, and tells
 // the synchronizer; after a contradiction it is a new incarnation.
 func TestAClockThatLosesItsBound(t *testing.T) {
 	bustest.Bubble(t, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 )
 
 // TestHeldWithoutControl: while the server is away a region is held in Check, another one
-// before its work, and the rest of the program goes on. When the server is back they go on, and
+// before its work, and the rest of the program continues. When the server is back they continue, and
 // what the member has come to is known, within a second.
 func TestHeldWithoutControl(t *testing.T) {
 	joined(t, func(t *testing.T, m *agent.Member, f *fake, local *bustest.Server) {
@@ -41,7 +41,7 @@ func TestHeldWithoutControl(t *testing.T) {
 			return nil
 		})
 		<-steps
-		<-steps // It goes on while control is there.
+		<-steps // It continues while control is there.
 		time.Sleep(5 * time.Second)
 		local.Stop()
 		time.Sleep(time.Millisecond) // Which is soon known.

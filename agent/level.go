@@ -260,8 +260,8 @@ func (l *level) rouse() {
 	l.roused = l.roused[:0]
 }
 
-// gather puts what was taken in the order in which the machine sees it. With the last
-// it learns of the reading, since when nothing of it has happened.
+// gather puts the entries taken in the order in which the machine sees them. With the last it
+// learns of the reading, since when nothing of it has happened.
 func (l *level) gather(at clocksync.Stamp) {
 	ins := l.inputs[:0]
 	for _, p := range l.states {

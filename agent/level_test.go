@@ -86,7 +86,7 @@ func meet(t *testing.T, m *agent.Member, threads, rounds int) {
 	}
 }
 
-// TestNoTurnIsForgotten: in a bubble time stands still while anybody can go on, so a
+// TestNoTurnIsForgotten: in a bubble time stands still while anybody can continue, so a
 // turn that waits for a timer, or for another state, takes time.
 func TestNoTurnIsForgotten(t *testing.T) {
 	bustest.Bubble(t, func(t *testing.T) {

@@ -39,12 +39,12 @@ type Member struct {
 	bus         *bus.Bus
 	subjects    wire.Subjects
 	reports     string // the subject of the member's own
-	acks        string // that of its answers to its own synchronizer, which is acksTo; both guarded by the lock
+	acks        string // the subject of its answers to its own synchronizer, which is acksTo; both guarded by the lock
 	acksTo      string
 	log         *slog.Logger
 	multiplexer *multiplexer // sends for it. Set by Join, constant afterwards.
 	dropped     bool         // it no longer does; guarded by the lock
-	byItself    bool         // whoever has the lock sends what is due after it; guarded by the lock
+	byItself    bool         // the holder of the lock sends the due messages after it; guarded by the lock
 	nearer      bool         // something is; guarded by the lock
 	level       *level       // of the threads; nil if there is none. Set by Join, constant afterwards but for a processor, which has one while a block has threads.
 	section     uint64       // hash of the level's section, of the first answer; a processor's is the newest

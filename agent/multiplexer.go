@@ -41,7 +41,7 @@ type multiplexer struct {
 	stop     chan struct{}
 	now      func() clocksync.Instant
 	running  sync.WaitGroup
-	gather   bool // what is about to follow had better be in the same message
+	gather   bool // the messages about to follow had better be in the same message
 	auto     *autoClock
 	armed    atomic.Int64 // an Instant: when the goroutine passes even if nobody wakes it
 	heard    atomic.Int64 // an Instant: when it has last received something

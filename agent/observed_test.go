@@ -172,7 +172,7 @@ synchronizers:
 	})
 }
 
-// TestObserveAfterARefusedState goes on with the state before it, whoever has refused it.
+// TestObserveAfterARefusedState continues with the state before it, whoever has refused it.
 func TestObserveAfterARefusedState(t *testing.T) {
 	schema := scgs.Schema{declared[0], declared[1], {Name: "power", Type: scgs.Float}}
 	observing(t, schema, func(t *testing.T, f *fake, local *bustest.Server, s *sensor) {

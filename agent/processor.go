@@ -280,7 +280,7 @@ func (p *processor) ended(ctx context.Context, r *Run, out outcome) {
 		return // The node is closed: nobody waits for this.
 	}
 	if out.kind != 0 {
-		p.deliver(r, out) //nolint:contextcheck // It goes on beside the next wait, until the node is closed.
+		p.deliver(r, out) //nolint:contextcheck // It continues beside the next wait, until the node is closed.
 	}
 	if err := p.enterPhase(out.phase, r); err != nil {
 		p.m.log.Warn("the end of a block cannot be told", "member", p.m.cfg.Name, "block", r.block, "error", err)
@@ -348,7 +348,7 @@ func (p *processor) fetchInput(ctx context.Context, r *Run) ([]byte, error) {
 // next attempt.
 const (
 	bodyTimeout = 2 * time.Second
-	bodyCopy    = 250 * time.Millisecond // until one that rode along is handed over again: it may be lost
+	bodyCopy    = 250 * time.Millisecond // until a signal that rode along is handed over again: it may be lost
 	bodyPause   = 20 * time.Millisecond
 	bodyPauses  = time.Second // the longest
 )

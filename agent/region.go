@@ -85,7 +85,7 @@ type Region struct {
 
 	beside *beside // nil if no handler runs beside the work
 
-	loss *loss // nil: it goes on without control
+	loss *loss // nil: it continues without control
 
 	replaced error // what the next check returns, once; nil: nothing. Guarded by the lock
 }

@@ -25,9 +25,9 @@ type sender struct {
 
 // flushDue takes the due messages, or all, under the lock, which is held and then given up,
 // publishes it without, and returns when it is to be called again, and whether it is to be
-// called then. A multiplexer takes note of what is told.
+// called then. A multiplexer notes the reports.
 func (m *Member) flushDue(s *sender, multiplexer *agentcore.Multiplexer, all bool) (wake clocksync.Instant, waits bool) {
-	m.pace.until = clocksync.MinInstant // Who is here need not be woken.
+	m.pace.until = clocksync.MinInstant // A goroutine that is here need not be woken.
 	at, now := readAbove(m.mu, m.stampClock, m.newestReading), m.now()
 	m.stepMachine(now, &agentcore.Input{Kind: agentcore.InTick, At: at, All: all}, &s.out)
 	s.codec = m.core.Codec()
@@ -229,7 +229,7 @@ func (m *Member) onWelcome(w *wire.Welcome) {
 	}
 }
 
-// refit goes on from now with the state that holds where another one is declared since, or
+// refit continues from now with the state that holds where another one is declared since, or
 // says why that does not fit. The lock is held.
 func (m *Member) refit() error {
 	row, before := m.core.Unfit()
@@ -246,8 +246,8 @@ func (m *Member) refit() error {
 	return err
 }
 
-// welcomeIgnored logs why a welcome changes nothing. Copies and answers to earlier hellos
-// are nothing special; one that was meant is.
+// welcomeIgnored logs why a welcome changes nothing. Copies and answers to earlier hellos are
+// nothing special; an intended welcome is.
 func (m *Member) welcomeIgnored(member string, w *wire.Welcome, why string) {
 	log := m.log.Warn
 	if why == agentcore.WhyKnown || why == agentcore.WhyEarlier {

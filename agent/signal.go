@@ -16,7 +16,7 @@ type Signal struct {
 	Predicate string           // that fired
 	Kind      control.Kind     // activate or cancel
 	Region    string           // that it was sent into
-	Decision  control.Decision // the same for all signals of one firing
+	Decision  control.Decision // the same for all signals of a firing
 	Data      []control.Datum  // as the configuration declares them
 	// Over is true if the synchronizer knew, when it decided, that a state of the witness had ended. The condition
 	// held, and holds no more. False does not mean that the condition still holds: a state may have ended later, or

@@ -19,7 +19,7 @@ type Stats struct {
 	BadFrames     uint64 // messages refused because they could not be read
 	Ignored       uint64 // messages ignored: of an older term, or not for this incarnation
 
-	HeldRegions     uint64 // times a region was held because control was lost; a process's counts those of its threads
+	HeldRegions     uint64 // times a region was held because control was lost; a process's counts include its threads
 	CanceledRegions uint64 // regions that were cancelled because control was lost; likewise
 
 	Signals SignalStats // into the regions of this member or thread

@@ -15,8 +15,8 @@ import (
 // scope names what the metrics and spans come from.
 const scope = "github.com/gopegasus/pegasus/agent"
 
-// observeCounters shows the counters of the member from now on, which are only read when
-// somebody collects.
+// observeCounters shows the counters of the member from now on, which are only read when a
+// reader collects.
 func (m *Member) observeCounters() error {
 	if m.cfg.MeterProvider == nil {
 		return nil

@@ -29,11 +29,11 @@ const (
 // lock before it says, within the same hold, that the turn is free.
 type turns struct {
 	pace
-	taken   bool              // somebody is in a turn
+	taken   bool              // a caller or the goroutine is in a turn
 	over    bool              // nobody begins one any more
 	callers clocksync.Instant // when they may take turns again
 	dear    int               // of the last turns on end
-	left    sync.Cond         // somebody has left a turn
+	left    sync.Cond         // a turn has ended
 
 	handed chan struct{} // capacity 1: there is something for the goroutine
 	timer  *time.Timer
@@ -46,7 +46,7 @@ func newTurns(lock sync.Locker) *turns {
 	t := &turns{handed: make(chan struct{}, 1), timer: time.NewTimer(0), armed: clocksync.MinInstant}
 	t.left.L = lock
 	t.pace = pace{until: clocksync.MaxInstant, nearer: func() {
-		if !t.taken { // Who is in a turn looks itself.
+		if !t.taken { // A caller in a turn looks itself.
 			t.lookAt(clocksync.MinInstant)
 		}
 	}}
@@ -63,8 +63,8 @@ func (t *turns) isWorthAsking(now func() clocksync.Instant) bool {
 	return at == clocksync.MinInstant || at != clocksync.MaxInstant && at <= now()
 }
 
-// beginTurn reports whether the turn that is due is that of who asks, the goroutine or a
-// caller. Where it is nobody's yet it sees to it that the goroutine asks in time.
+// beginTurn reports whether the turn that is due belongs to the asker, the goroutine or a
+// caller. Where it belongs to none yet, it sees to it that the goroutine asks in time.
 func (t *turns) beginTurn(now clocksync.Instant, caller bool) bool {
 	switch {
 	case t.taken || t.over:
@@ -99,7 +99,7 @@ func (t *turns) arm(now clocksync.Instant) {
 		t.lookAt(t.callers) // It may be sooner.
 		return
 	}
-	if t.until < t.armed { // One that is early does no harm.
+	if t.until < t.armed { // An early one does no harm.
 		t.armed = t.until
 		t.timer.Reset(t.until.Sub(now))
 	}

@@ -58,7 +58,7 @@ type setter struct {
 	process *Member // that may have threads, so that each state says whose it is; nil: it has none
 	of      *participant
 	state   any              // one of its type
-	bound   *gostate.Encoder // for what is declared; guarded by the lock
+	bound   *gostate.Encoder // for the declared state; guarded by the lock
 }
 
 func (m *Member) bind(state any) (setter, error) {
@@ -85,7 +85,7 @@ func (t *Thread) bind(state any) (setter, error) {
 
 func (t *BlockThread) bind(state any) (setter, error) { return t.thread.bind(state) }
 
-// rebind binds the type to what is declared. The lock is held.
+// rebind binds the type to the declared state. The lock is held.
 func (s *setter) rebind(declared scgs.Schema) error {
 	if s.of.closed {
 		return ErrClosed
@@ -105,7 +105,7 @@ func (s *setter) set(state unsafe.Pointer) error {
 	return err
 }
 
-// locked is set but for what is done without the lock.
+// locked is set but for calls without the lock.
 func (s *setter) locked(state unsafe.Pointer) (hurry *multiplexer, err error) {
 	p := s.of
 	p.mu.Lock()

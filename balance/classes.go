@@ -22,10 +22,10 @@ func (c Class) String() string {
 // the last takes some point over a border.
 const rounds = 1000
 
-// classify puts values into three classes by K-means, seeded with minimum, mean
+// classifyValues puts values into three classes by K-means, seeded with minimum, mean
 // and maximum. Centres stay in order, and a class that is empty keeps its
 // centre. A value midway belongs to Normal. Equal values are all Normal.
-func classify(values []float64, into []Class) {
+func classifyValues(values []float64, into []Class) {
 	if len(values) == 0 {
 		return
 	}
@@ -40,7 +40,7 @@ func classify(values []float64, into []Class) {
 		var number [len(centre)]int
 		for i, v := range values {
 			class := Normal
-			switch mid := abs(v - centre[Normal]); {
+			switch mid := absolute(v - centre[Normal]); {
 			case v-centre[Overloaded] < mid:
 				class = Overloaded
 			case centre[Underloaded]-v < mid:

@@ -117,7 +117,7 @@ func New(c Config) (Strategy, error) {
 		return nil, err
 	}
 	b := &base{cfg: c, memory: map[string]lastMove{}}
-	b.plan = map[string]func(clocksync.Instant, *State) Plan{Pegasus: b.pegasus, Greedy: b.greedy, Largest: b.largest, None: b.none}[c.Strategy]
+	b.plan = map[string]func(clocksync.Instant, *State) Plan{Pegasus: b.planPegasus, Greedy: b.planGreedy, Largest: b.planLargest, None: b.planNone}[c.Strategy]
 	return b, nil
 }
 

@@ -19,7 +19,7 @@ func modelOf(c Config, powers []float64, weights ...[]float64) *model {
 		}
 	}
 	b := &base{cfg: c, memory: map[string]lastMove{}}
-	return b.model(0, s)
+	return b.readModel(0, s)
 }
 
 // TestTrapX1 wants an imbalance where max > alpha x min, which the paper prints
@@ -86,7 +86,7 @@ func TestEquations(t *testing.T) {
 		Traffic: []Traffic{{"r", "s", 2}, {"s", "r", 4}, {"s", "t", 6}, {"t", "u", 3}, {"u", "t", 1}, {"w", "t", 1}},
 	}
 	b := &base{cfg: c, memory: map[string]lastMove{}}
-	m := b.model(0, s)
+	m := b.readModel(0, s)
 	near := func(what string, got, want float64) {
 		t.Helper()
 		if math.Abs(got-want) > 1e-12 {
@@ -132,7 +132,7 @@ func TestClassify(t *testing.T) {
 		{[]float64{0, 1, 1, 1, 10}, []Class{o, o, o, o, u}},
 	} {
 		got := make([]Class, len(c.values))
-		classify(c.values, got)
+		classifyValues(c.values, got)
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%v: %v, want %v", c.values, got, c.want)
 		}
@@ -145,7 +145,7 @@ func TestClassifyIsAFixedPoint(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(rapid.Float64Range(0, 1000), 1, 40).Draw(t, "values")
 		classes := make([]Class, len(values))
-		classify(values, classes)
+		classifyValues(values, classes)
 		var sum, number [4]float64
 		for i, c := range classes {
 			sum[c] += values[i]
@@ -156,7 +156,7 @@ func TestClassifyIsAFixedPoint(t *testing.T) {
 				if number[other] == 0 {
 					continue
 				}
-				if far, near := abs(values[i]-sum[c]/number[c]), abs(values[i]-sum[other]/number[other]); far > near+1e-9 {
+				if far, near := absolute(values[i]-sum[c]/number[c]), absolute(values[i]-sum[other]/number[other]); far > near+1e-9 {
 					t.Fatalf("%v is %v, and nearer to %v: %v %v", values[i], c, other, values, classes)
 				}
 			}
@@ -199,7 +199,7 @@ func TestNoGainIsNoMove(t *testing.T) {
 		c := Default()
 		c.Margin = x.margin
 		m := modelOf(c, []float64{x.power, x.power}, []float64{x.weight}, nil)
-		if _, against, ok := m.try(0, 0, 1); ok || against != NoGain {
+		if _, against, ok := m.tryMove(0, 0, 1); ok || against != NoGain {
 			t.Errorf("%s: a lone load goes to a node that is as fast", name)
 		}
 	}

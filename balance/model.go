@@ -76,8 +76,8 @@ type share struct {
 	volume float64
 }
 
-// model reads a state. What cannot be believed is refused and told.
-func (b *base) model(now clocksync.Instant, s *State) *model {
+// readModel reads a state. What cannot be believed is refused and told.
+func (b *base) readModel(now clocksync.Instant, s *State) *model {
 	m := &model{
 		base: b, now: now, state: s, at: make([]int, len(s.Loads)), weights: make([]float64, len(s.Loads)), movable: make([]bool, len(s.Loads)),
 		plan:   Plan{Strategy: b.Name(), At: now, Again: clocksync.MaxInstant},
@@ -145,10 +145,10 @@ func (m *model) readLoads() {
 		}
 		switch {
 		case l.Name == "" || seen[l.Name]:
-			m.refuse(Refusal{l.Name, l.Node, "", BadLoad, "it has no name of its own"})
+			m.addRefusal(Refusal{l.Name, l.Node, "", BadLoad, "it has no name of its own"})
 			continue
 		case !ok:
-			m.refuse(Refusal{l.Name, l.Node, l.To, BadLoad, "no such node is known"})
+			m.addRefusal(Refusal{l.Name, l.Node, l.To, BadLoad, "no such node is known"})
 			continue
 		case l.Fault() != "":
 			if p.Note == "" {
@@ -187,7 +187,7 @@ func (m *model) judge() {
 	for i := range m.places {
 		if p := &m.places[i]; p.Note != "" {
 			p.Available, p.waiting = 0, nil
-			m.refuse(Refusal{"", p.Name, "", BadNode, p.Note})
+			m.addRefusal(Refusal{"", p.Name, "", BadNode, p.Note})
 		}
 	}
 }
@@ -241,7 +241,7 @@ func (m *model) outliers(what string, of func(*place, *Node) (float64, bool)) {
 	usual := median(values)
 	for i, v := range values {
 		if limit := m.base.cfg.Outlier; v > usual*limit || v < usual/limit {
-			m.places[whose[i]].Note = fmt.Sprintf("%s %s differs more than %s times from %s, the median of the nodes", what, short(v), short(limit), short(usual))
+			m.places[whose[i]].Note = fmt.Sprintf("%s %s differs more than %s times from %s, the median of the nodes", what, formatShort(v), formatShort(limit), formatShort(usual))
 		}
 	}
 }
@@ -270,7 +270,7 @@ func (m *model) readTraffic() {
 		switch {
 		case !ok || !known || from == to: // A partner may have ended.
 		case !(t.Volume >= 0 && t.Volume <= huge):
-			m.refuse(Refusal{t.From, "", "", BadLoad, fmt.Sprintf("its traffic %v with %s is not from 0 to %g", t.Volume, t.To, huge)})
+			m.addRefusal(Refusal{t.From, "", "", BadLoad, fmt.Sprintf("its traffic %v with %s is not from 0 to %g", t.Volume, t.To, huge)})
 		default:
 			m.partners[from] = append(m.partners[from], share{to, t.Volume})
 			m.partners[to] = append(m.partners[to], share{from, t.Volume})
@@ -303,7 +303,7 @@ func (m *model) forget() {
 	b.memory = kept
 }
 
-func (m *model) refuse(r Refusal) {
+func (m *model) addRefusal(r Refusal) {
 	if slices.Contains(m.plan.Refused, r) {
 		return // It was considered more than once.
 	}
@@ -314,8 +314,8 @@ func (m *model) refuse(r Refusal) {
 	m.plan.More++
 }
 
-// drain is the seconds that work takes at an availability.
-func drain(work, available float64) float64 {
+// drainTime is the seconds that work takes at an availability.
+func drainTime(work, available float64) float64 {
 	switch {
 	case work <= 0:
 		return 0
@@ -327,7 +327,7 @@ func drain(work, available float64) float64 {
 
 func (m *model) queues() {
 	for i := range m.places {
-		m.places[i].Queue = drain(m.places[i].Work, m.places[i].Available)
+		m.places[i].Queue = drainTime(m.places[i].Work, m.places[i].Available)
 	}
 }
 
@@ -341,8 +341,8 @@ func (m *model) longest() (most float64) {
 	return most
 }
 
-// done closes the plan. What the nodes looked like at first stands in views.
-func (m *model) done(views []NodeView) Plan {
+// closePlan closes the plan. What the nodes looked like at first stands in views.
+func (m *model) closePlan(views []NodeView) Plan {
 	m.plan.After = m.longest()
 	for i := range views {
 		views[i].Then = m.places[i].Queue
@@ -351,7 +351,7 @@ func (m *model) done(views []NodeView) Plan {
 	return m.plan
 }
 
-func (m *model) views() []NodeView {
+func (m *model) viewNodes() []NodeView {
 	list := make([]NodeView, len(m.places))
 	for i := range m.places {
 		list[i] = m.places[i].NodeView
@@ -359,8 +359,8 @@ func (m *model) views() []NodeView {
 	return list
 }
 
-// hopeless says why there can be no move at all, if so.
-func (m *model) hopeless() string {
+// isHopeless says why there can be no move at all, if so.
+func (m *model) isHopeless() string {
 	usable, movable := 0, 0
 	for i := range m.places {
 		movable += len(m.places[i].waiting)
@@ -381,8 +381,8 @@ func (m *model) hopeless() string {
 	return ""
 }
 
-// rests refuses a load that was moved a short while ago.
-func (m *model) rests(load int) bool {
+// refuseResting refuses a load that was moved a short while ago.
+func (m *model) refuseResting(load int) bool {
 	l := &m.state.Loads[load]
 	p, ok := m.base.memory[l.Name]
 	until := p.at.Add(m.base.cfg.Cooldown)
@@ -390,20 +390,20 @@ func (m *model) rests(load int) bool {
 		return false
 	}
 	m.plan.Again = min(m.plan.Again, until)
-	m.refuse(Refusal{l.Name, l.Node, "", Resting, fmt.Sprintf("it came from %s %s ago", p.from, seconds(m.now.Sub(p.at).Seconds()))})
+	m.addRefusal(Refusal{l.Name, l.Node, "", Resting, fmt.Sprintf("it came from %s %s ago", p.from, formatSeconds(m.now.Sub(p.at).Seconds()))})
 	return true
 }
 
-// try looks at a move: how long the target's queue would be, and what there is
+// tryMove looks at a move: how long the target's queue would be, and what there is
 // against it. No move that passes makes the longest queue of the two nodes longer,
 // and none can be undone by another while weights and availability stay.
-func (m *model) try(load, from, to int) (after float64, against Reason, ok bool) {
+func (m *model) tryMove(load, from, to int) (after float64, against Reason, ok bool) {
 	l, src, dst := &m.state.Loads[load], &m.places[from], &m.places[to]
 	cost := 0.0
 	if m.state.Transfer != nil {
 		cost = m.state.Transfer(from, to, l.Size)
 	}
-	after = max(dst.Queue, cost) + drain(m.weights[load], dst.Available)
+	after = max(dst.Queue, cost) + drainTime(m.weights[load], dst.Available)
 	if !(cost >= 0) || math.IsInf(cost, 1) {
 		return after, NoTarget, false
 	}
@@ -426,18 +426,18 @@ func (m *model) refuseMove(load, from, to int, after float64, against Reason) {
 	switch against {
 	case NoReturn:
 		why = fmt.Sprintf("it came from there, and %s still has %s of the %s it had then",
-			src.Name, short(src.Available), short(m.base.memory[l.Name].available))
+			src.Name, formatShort(src.Available), formatShort(m.base.memory[l.Name].available))
 	case NoGain:
-		why = fmt.Sprintf("its queue would be %s, and that of %s is %s", seconds(after), src.Name, seconds(src.Queue))
+		why = fmt.Sprintf("its queue would be %s, and that of %s is %s", formatSeconds(after), src.Name, formatSeconds(src.Queue))
 	default:
 		why = "there is no way"
 	}
-	m.refuse(Refusal{l.Name, src.Name, m.places[to].Name, against, why})
+	m.addRefusal(Refusal{l.Name, src.Name, m.places[to].Name, against, why})
 }
 
-// apply plans a move that try let pass, and fills in what it is and does. It holds
+// applyMove plans a move that try let pass, and fills in what it is and does. It holds
 // until the next one.
-func (m *model) apply(load, from, to int, after float64) *Move {
+func (m *model) applyMove(load, from, to int, after float64) *Move {
 	l, src, dst := &m.state.Loads[load], &m.places[from], &m.places[to]
 	move := Move{
 		Load: l.Name, From: src.Name, To: dst.Name, Weight: l.Weight, Size: l.Size,
@@ -458,7 +458,7 @@ func (m *model) apply(load, from, to int, after float64) *Move {
 	dst.summed = max(dst.summed, dst.Work)
 	dst.Loads++
 	dst.loads = append(dst.loads, load)
-	src.Queue, dst.Queue = drain(src.Work, src.Available), drain(dst.Work, dst.Available)
+	src.Queue, dst.Queue = drainTime(src.Work, src.Available), drainTime(dst.Work, dst.Available)
 	move.FromAfter = src.Queue
 	m.at[load], m.movable[load] = to, false
 	m.plan.Moves = append(m.plan.Moves, move)

@@ -8,16 +8,16 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 )
 
-// pegasus is the strategy of the paper: detect an imbalance (section 3.3), class
+// planPegasus is the strategy of the paper: detect an imbalance (section 3.3), class
 // the nodes (3.4.1), choose a load of an overloaded one (3.4.2) and an
 // underloaded target (3.4.3); then again, with that move counted.
-func (b *base) pegasus(now clocksync.Instant, s *State) Plan {
-	m := b.model(now, s)
-	if m.plan.Verdict = m.hopeless(); m.plan.Verdict != "" {
-		return m.done(m.views())
+func (b *base) planPegasus(now clocksync.Instant, s *State) Plan {
+	m := b.readModel(now, s)
+	if m.plan.Verdict = m.isHopeless(); m.plan.Verdict != "" {
+		return m.closePlan(m.viewNodes())
 	}
 	verdict := m.detect()
-	views := m.views()
+	views := m.viewNodes()
 	m.plan.Verdict = verdict.String()
 	for verdict.imbalance && len(m.plan.Moves) < b.cfg.Moves {
 		from := m.mostOverloaded()
@@ -35,7 +35,7 @@ func (b *base) pegasus(now clocksync.Instant, s *State) Plan {
 			m.plan.Verdict += fmt.Sprintf("; loads too large for their node: %d", n)
 		}
 	}
-	return m.done(views)
+	return m.closePlan(views)
 }
 
 // available is Ind_avail of section 3.3 as a load of some weight would find it.
@@ -77,7 +77,7 @@ func (v imbalance) String() string {
 	if v.imbalance {
 		word, than = "imbalance", "more than"
 	}
-	return fmt.Sprintf("%s: availability %s of %s is %s %s x %s of %s", word, short(v.most), v.mostNode, than, short(v.alpha), short(v.least), v.leastNode)
+	return fmt.Sprintf("%s: availability %s of %s is %s %s x %s of %s", word, formatShort(v.most), v.mostNode, than, formatShort(v.alpha), formatShort(v.least), v.leastNode)
 }
 
 // detect fills in the indexes and classes. The paper prints the condition of a
@@ -111,7 +111,7 @@ func (m *model) detect() imbalance {
 		}
 	}
 	classes := make([]Class, len(values))
-	classify(values, classes)
+	classifyValues(values, classes)
 	for i, class := range classes {
 		m.places[whose[i]].Class = class
 	}
@@ -144,11 +144,11 @@ func (m *model) replace() (number int) {
 			work, available = work+p.Work, available+p.Available
 		}
 	}
-	fair := drain(work, available)
+	fair := drainTime(work, available)
 	var list []candidate
 	for i := range m.places {
 		for _, l := range m.places[i].waiting { // Those that were not moved just now.
-			if alone := drain(m.weights[l], m.places[i].Available); alone > fair {
+			if alone := drainTime(m.weights[l], m.places[i].Available); alone > fair {
 				list = append(list, candidate{load: l, rank: alone})
 			}
 		}
@@ -159,7 +159,7 @@ func (m *model) replace() (number int) {
 		if len(m.plan.Moves) == m.base.cfg.Moves {
 			break
 		}
-		if m.rests(c.load) {
+		if m.refuseResting(c.load) {
 			continue
 		}
 		target, least := -1, 0.0
@@ -168,7 +168,7 @@ func (m *model) replace() (number int) {
 			if to == from || m.places[to].Available == 0 {
 				continue
 			}
-			if then, against, ok := m.try(c.load, from, to); !ok {
+			if then, against, ok := m.tryMove(c.load, from, to); !ok {
 				refused, after, why = to, then, against
 			} else if target < 0 || then < least {
 				target, least = to, then
@@ -180,10 +180,10 @@ func (m *model) replace() (number int) {
 			m.refuseMove(c.load, from, refused, after, why)
 			continue
 		default:
-			m.refuse(Refusal{m.state.Loads[c.load].Name, m.places[from].Name, "", NoTarget, "no other node has anything to spare"})
+			m.addRefusal(Refusal{m.state.Loads[c.load].Name, m.places[from].Name, "", NoTarget, "no other node has anything to spare"})
 			continue
 		}
-		move := m.apply(c.load, from, target, least)
+		move := m.applyMove(c.load, from, target, least)
 		move.Alone, move.Fair = c.rank, fair
 		number++
 	}
@@ -216,7 +216,7 @@ func (m *model) relieve(from int) bool {
 		}
 		c := &list[i]
 		l := &m.state.Loads[c.load]
-		if m.worse(refused, l) || m.rests(c.load) {
+		if m.worse(refused, l) || m.refuseResting(c.load) {
 			continue
 		}
 		best, anywhere := m.target(c, from)
@@ -226,7 +226,7 @@ func (m *model) relieve(from int) bool {
 			}
 			continue
 		}
-		move := m.apply(c.load, from, best.node, best.after)
+		move := m.applyMove(c.load, from, best.node, best.after)
 		move.Rank, move.Attraction, move.Deviation, move.Of = c.rank, c.attraction, c.deviation, len(list)
 		move.Quality, move.Pull, move.Spare, move.Targets = best.quality, best.pull, best.spare, len(m.options)
 		return true
@@ -253,7 +253,7 @@ func (m *model) candidates(node int) []candidate {
 	mostAttraction, mostDeviation := 0.0, 0.0
 	list := m.ranking[:0]
 	for _, l := range p.loads {
-		c := candidate{load: l, attraction: m.attraction(l, node), deviation: abs(m.weights[l] - mean)}
+		c := candidate{load: l, attraction: m.attraction(l, node), deviation: absolute(m.weights[l] - mean)}
 		mostAttraction, mostDeviation = max(mostAttraction, c.attraction), max(mostDeviation, c.deviation)
 		if m.movable[l] {
 			list = append(list, c)
@@ -289,7 +289,7 @@ func part(x, whole float64) float64 {
 	return x / whole
 }
 
-func abs(x float64) float64 { return max(x, -x) }
+func absolute(x float64) float64 { return max(x, -x) }
 
 // option is a node that a load could go to.
 type option struct {
@@ -327,7 +327,7 @@ func (m *model) target(c *candidate, from int) (best *option, anywhere bool) {
 			continue
 		}
 		var ok bool
-		o.after, o.against, ok = m.try(c.load, from, o.node)
+		o.after, o.against, ok = m.tryMove(c.load, from, o.node)
 		switch {
 		case ok:
 			best = o
@@ -341,7 +341,7 @@ func (m *model) target(c *candidate, from int) (best *option, anywhere bool) {
 	case refused != nil:
 		m.refuseMove(c.load, from, refused.node, refused.after, refused.against)
 	default:
-		m.refuse(Refusal{m.state.Loads[c.load].Name, m.places[from].Name, "", NoTarget, "no other node is underloaded"})
+		m.addRefusal(Refusal{m.state.Loads[c.load].Name, m.places[from].Name, "", NoTarget, "no other node is underloaded"})
 	}
 	return best, anywhere
 }

@@ -112,7 +112,7 @@ func (r *Refusal) String() string {
 
 // String is one line that says why this load and why that target.
 func (m *Move) String() string {
-	return fmt.Sprintf("move %s (%s) from %s to %s: %s", m.Load, short(m.Weight), m.From, m.To, m.Why())
+	return fmt.Sprintf("move %s (%s) from %s to %s: %s", m.Load, formatShort(m.Weight), m.From, m.To, m.Why())
 }
 
 // Why says why this load, and why that target.
@@ -120,12 +120,12 @@ func (m *Move) Why() string {
 	var b strings.Builder
 	if m.Of > 0 {
 		fmt.Fprintf(&b, "rank %s is the least acceptable of %d (attraction %s, deviation %s), quality %s the highest acceptable of %d (attraction %s, availability %s); ",
-			short(m.Rank), m.Of, short(m.Attraction), short(m.Deviation), short(m.Quality), m.Targets, short(m.Pull), short(m.Spare))
+			formatShort(m.Rank), m.Of, formatShort(m.Attraction), formatShort(m.Deviation), formatShort(m.Quality), m.Targets, formatShort(m.Pull), formatShort(m.Spare))
 	}
 	if m.Alone > 0 {
-		fmt.Fprintf(&b, "it alone would take %s on %s, and all work takes all nodes %s; ", seconds(m.Alone), m.From, seconds(m.Fair))
+		fmt.Fprintf(&b, "it alone would take %s on %s, and all work takes all nodes %s; ", formatSeconds(m.Alone), m.From, formatSeconds(m.Fair))
 	}
-	fmt.Fprintf(&b, "%s %s -> %s, %s %s -> %s", m.From, seconds(m.FromBefore), seconds(m.FromAfter), m.To, seconds(m.ToBefore), seconds(m.ToAfter))
+	fmt.Fprintf(&b, "%s %s -> %s, %s %s -> %s", m.From, formatSeconds(m.FromBefore), formatSeconds(m.FromAfter), m.To, formatSeconds(m.ToBefore), formatSeconds(m.ToAfter))
 	return b.String()
 }
 
@@ -133,7 +133,7 @@ func (m *Move) Why() string {
 // was refused. docs/balance.md tells how to read it.
 func (p *Plan) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s at %s: %s\n", p.Strategy, seconds(float64(p.At)/1e9), p.Verdict)
+	fmt.Fprintf(&b, "%s at %s: %s\n", p.Strategy, formatSeconds(float64(p.At)/1e9), p.Verdict)
 	b.WriteString(p.Details())
 	return b.String()
 }
@@ -141,7 +141,7 @@ func (p *Plan) String() string {
 // Details is String without its first line, of strategy, instant and verdict.
 func (p *Plan) Details() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "longest queue %s, with %d moves %s\n", seconds(p.Before), len(p.Moves), seconds(p.After))
+	fmt.Fprintf(&b, "longest queue %s, with %d moves %s\n", formatSeconds(p.Before), len(p.Moves), formatSeconds(p.After))
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprint(w, "NODE\tCLASS\tINDEX\tAVAILABLE\tLOADS\tWORK\tQUEUE\tTHEN\n")
 	for i := range p.Nodes {
@@ -150,7 +150,7 @@ func (p *Plan) Details() string {
 			_, _ = fmt.Fprintf(w, "%s\tleft alone: %s\n", n.Name, n.Note)
 			continue
 		}
-		_, _ = fmt.Fprintf(w, "%s\t%v\t%s\t%s\t%d\t%s\t%s\t%s\n", n.Name, n.Class, short(n.Index), short(n.Available), n.Loads, short(n.Work), seconds(n.Queue), seconds(n.Then))
+		_, _ = fmt.Fprintf(w, "%s\t%v\t%s\t%s\t%d\t%s\t%s\t%s\n", n.Name, n.Class, formatShort(n.Index), formatShort(n.Available), n.Loads, formatShort(n.Work), formatSeconds(n.Queue), formatSeconds(n.Then))
 	}
 	_ = w.Flush() // A Builder does not fail.
 	for i := range p.Moves {
@@ -165,12 +165,12 @@ func (p *Plan) Details() string {
 	return b.String()
 }
 
-// short gives three digits.
-func short(x float64) string { return strconv.FormatFloat(x, 'g', 3, 64) }
+// formatShort gives three digits.
+func formatShort(x float64) string { return strconv.FormatFloat(x, 'g', 3, 64) }
 
-func seconds(x float64) string {
+func formatSeconds(x float64) string {
 	if math.IsInf(x, 1) {
 		return "without end"
 	}
-	return short(x) + "s"
+	return formatShort(x) + "s"
 }

@@ -51,7 +51,7 @@ func (c *Config) level(totals []Total) bool {
 	longest, giver := math.Inf(-1), -1
 	for i := range totals {
 		if t := &totals[i]; t.Waiting > 0 && !t.aside() {
-			if q := drain(t.Work, t.available()); giver < 0 || !(q <= longest) {
+			if q := drainTime(t.Work, t.available()); giver < 0 || !(q <= longest) {
 				longest, giver = q, i
 			}
 		}
@@ -59,7 +59,7 @@ func (c *Config) level(totals []Total) bool {
 	shortest := math.Inf(1)
 	for i := range totals {
 		if t := &totals[i]; i != giver && t.available() > 0 {
-			if q := drain(t.Work, t.available()); !(q >= shortest) {
+			if q := drainTime(t.Work, t.available()); !(q >= shortest) {
 				shortest = q
 			}
 		}
@@ -108,7 +108,7 @@ func (c *Config) balanced(totals []Total) bool {
 	if loads == 0 {
 		return true
 	}
-	mean, fair := work/float64(loads), drain(work, spare)
+	mean, fair := work/float64(loads), drainTime(work, spare)
 	least, most := math.Inf(1), 0.0
 	for i := range totals {
 		t := &totals[i]
@@ -122,7 +122,7 @@ func (c *Config) balanced(totals []Total) bool {
 		most = max(most, index)
 		if t.Waiting > 0 {
 			least = min(least, index)
-			if !(drain(t.Most, t.available()) <= fair*(1-rounding)) {
+			if !(drainTime(t.Most, t.available()) <= fair*(1-rounding)) {
 				return false
 			}
 		}

@@ -8,22 +8,22 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 )
 
-// none moves nothing.
-func (b *base) none(now clocksync.Instant, s *State) Plan {
-	m := b.model(now, s)
+// planNone moves nothing.
+func (b *base) planNone(now clocksync.Instant, s *State) Plan {
+	m := b.readModel(now, s)
 	m.plan.Verdict = "nothing is to be moved"
-	return m.done(m.views())
+	return m.closePlan(m.viewNodes())
 }
 
-// greedy takes the largest load that gains anything from the longest queue to
+// planGreedy takes the largest load that gains anything from the longest queue to
 // the shortest (PEGASUS paper, section 3).
-func (b *base) greedy(now clocksync.Instant, s *State) Plan {
+func (b *base) planGreedy(now clocksync.Instant, s *State) Plan {
 	return b.pairs(now, s, func(m *model, from, to int) bool { return m.give(from, to, 1) > 0 })
 }
 
-// largest evens out the most loaded node with the least loaded one (PEGASUS
+// planLargest evens out the most loaded node with the least loaded one (PEGASUS
 // paper, section 4.2), one pair a plan.
-func (b *base) largest(now clocksync.Instant, s *State) Plan {
+func (b *base) planLargest(now clocksync.Instant, s *State) Plan {
 	return b.pairs(now, s, func(m *model, from, to int) bool {
 		m.give(from, to, b.cfg.Moves)
 		return false
@@ -31,12 +31,12 @@ func (b *base) largest(now clocksync.Instant, s *State) Plan {
 }
 
 // pairs hands the nodes of the longest and the shortest queue to even until
-// that does not go on. A node that gained nothing is passed over.
+// that does not continue. A node that gained nothing is passed over.
 func (b *base) pairs(now clocksync.Instant, s *State, even func(m *model, from, to int) bool) Plan {
-	m := b.model(now, s)
-	views := m.views()
-	if m.plan.Verdict = m.hopeless(); m.plan.Verdict != "" {
-		return m.done(views)
+	m := b.readModel(now, s)
+	views := m.viewNodes()
+	if m.plan.Verdict = m.isHopeless(); m.plan.Verdict != "" {
+		return m.closePlan(views)
 	}
 	for first := true; len(m.plan.Moves) < b.cfg.Moves; first = false {
 		from, to := m.extremes()
@@ -48,7 +48,7 @@ func (b *base) pairs(now clocksync.Instant, s *State, even func(m *model, from, 
 		}
 		if first {
 			m.plan.Verdict = fmt.Sprintf("the longest queue is %s of %s, the shortest %s of %s",
-				seconds(m.places[from].Queue), m.places[from].Name, seconds(m.places[to].Queue), m.places[to].Name)
+				formatSeconds(m.places[from].Queue), m.places[from].Name, formatSeconds(m.places[to].Queue), m.places[to].Name)
 		}
 		before := len(m.plan.Moves)
 		if !even(m, from, to) {
@@ -58,7 +58,7 @@ func (b *base) pairs(now clocksync.Instant, s *State, even func(m *model, from, 
 			m.places[from].depleted = true
 		}
 	}
-	return m.done(views)
+	return m.closePlan(views)
 }
 
 // extremes are the nodes with the longest queue that can give, and the shortest
@@ -91,15 +91,15 @@ func (m *model) give(from, to, most int) (number int) {
 	for i := 0; i < len(p.waiting) && number < most && len(m.plan.Moves) < m.base.cfg.Moves; {
 		l := p.waiting[i]
 		i++
-		if m.rests(l) {
+		if m.refuseResting(l) {
 			continue
 		}
-		after, against, ok := m.try(l, from, to)
+		after, against, ok := m.tryMove(l, from, to)
 		if !ok {
 			m.refuseMove(l, from, to, after, against)
 			continue
 		}
-		m.apply(l, from, to, after) // It waits here no more.
+		m.applyMove(l, from, to, after) // It waits here no more.
 		i--
 		number++
 	}

@@ -9,14 +9,14 @@ import (
 // clock that is slewed as fast as any daemon does it.
 const MaxDrift = 100_000.0
 
-// growth is by how much an offset may change while the domain's reading moves on
+// growthOver is by how much an offset may change while the domain's reading moves on
 // by d, forward or back, at a drift in parts per million.
-func growth(d time.Duration, drift float64) time.Duration { return grown(d, rate(drift)) }
+func growthOver(d time.Duration, drift float64) time.Duration { return grown(d, rateOver(drift)) }
 
-// rate is growth by duration. A clock with the rate 1-r misses r/(1-r) of what it
+// rateOver is growth by duration. A clock with the rate 1-r misses r/(1-r) of what it
 // counts, which up to r = 1/2 is hardly less than r+r^2+2r^3. The conversions
 // keep results the same on every processor.
-func rate(drift float64) float64 {
+func rateOver(drift float64) float64 {
 	r := drift * 1e-6
 	return r * float64(1+float64(r*float64(1+float64(2*r))))
 }
@@ -58,14 +58,14 @@ func (b *Bound) Within(m Instant) Interval {
 	}
 	per := b.rate
 	if per == 0 {
-		per = rate(b.Drift)
+		per = rateOver(b.Drift)
 	}
 	if small(m) && small(b.At) && small(b.Offset.Earliest) && small(b.Offset.Latest) {
 		g := Instant(grown(time.Duration(m-b.At), per))
 		return Interval{m + b.Offset.Earliest - g, m + b.Offset.Latest + g}
 	}
 	g := grown(m.Sub(b.At), per)
-	return Interval{shift(b.Offset.Earliest, m).Add(-g), shift(b.Offset.Latest, m).Add(g)}
+	return Interval{shiftEnd(b.Offset.Earliest, m).Add(-g), shiftEnd(b.Offset.Latest, m).Add(g)}
 }
 
 // small instants can be added and subtracted a few times without an overflow.
@@ -76,8 +76,8 @@ func (b *Bound) OffsetAt(m Instant) Interval {
 	if m < b.From || m > b.Until {
 		return Unbounded
 	}
-	return b.Offset.Widen(growth(m.Sub(b.At), b.Drift))
+	return b.Offset.Widen(growthOver(m.Sub(b.At), b.Drift))
 }
 
-// shift moves an end of an offset to a reading; an infinite end stays.
-func shift(end, m Instant) Instant { return end.Add(time.Duration(m)) }
+// shiftEnd moves an end of an offset to a reading; an infinite end stays.
+func shiftEnd(end, m Instant) Instant { return end.Add(time.Duration(m)) }

@@ -23,7 +23,7 @@ func (e *Estimator) noteConflicts(v *server) {
 	s := v.newest
 	e.conflicts = slices.DeleteFunc(e.conflicts, func(f conflict) bool { return f.over() })
 	for _, o := range e.servers {
-		if o == v || len(o.kept) == 0 || o.offset(s.At, e.config.Drift).Overlaps(s.Offset) {
+		if o == v || len(o.kept) == 0 || o.joinOffsets(s.At, e.config.Drift).Overlaps(s.Offset) {
 			continue
 		}
 		e.conflicts = slices.DeleteFunc(e.conflicts, func(f conflict) bool { return f.a == v && f.b == o || f.a == o && f.b == v })

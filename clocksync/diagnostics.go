@@ -59,7 +59,7 @@ const (
 
 // String is the name in lower case.
 func (s Standing) String() string {
-	return label(uint8(s), "silent", "agreeing", "outvoted", "waiting")
+	return labelOf(uint8(s), "silent", "agreeing", "outvoted", "waiting")
 }
 
 // ServerDiagnostics is the knowledge about a single server.

@@ -65,7 +65,7 @@ func NewEstimator(c Config) (*Estimator, error) {
 		return nil, err
 	}
 	e := &Estimator{config: c, now: MinInstant, void: MinInstant, stepped: MinInstant, confirmed: MinInstant, leap: noLeap()}
-	e.last = e.none()
+	e.last = e.noBound()
 	return e, nil
 }
 
@@ -89,12 +89,12 @@ func (e *Estimator) Observe(o Observation) Change {
 	switch at := o.Mono.Add(o.Slack); change {
 	case Suspended:
 		e.suspends++
-		e.forget(at)
+		e.forgetUntil(at)
 	case Stepped:
 		e.steps++
 		e.stepped = at
 		for _, v := range e.servers {
-			v.drop(func(s Sample) bool { return s.Wall })
+			v.dropSamples(func(s Sample) bool { return s.Wall })
 		}
 	case Unchanged, Slewed:
 	}
@@ -102,7 +102,7 @@ func (e *Estimator) Observe(o Observation) Change {
 		e.slew.since = o
 		return change
 	}
-	if e.slew.look(o, e.config.Drift) {
+	if e.slew.lookForSlew(o, e.config.Drift) {
 		e.slewed(o.Mono.Add(o.Slack))
 		if change == Unchanged {
 			return Slewed
@@ -116,17 +116,17 @@ func (e *Estimator) Observe(o Observation) Change {
 func (e *Estimator) slewed(at Instant) {
 	if e.slew.slewing {
 		e.slews++
-		e.distrust(at, Taint{Slewed: true})
+		e.distrustAll(at, Taint{Slewed: true})
 	}
 	e.void = max(e.void, at)
 }
 
-// forget makes void what was measured up to a reading, and the line.
-func (e *Estimator) forget(until Instant) {
+// forgetUntil makes void what was measured up to a reading, and the line.
+func (e *Estimator) forgetUntil(until Instant) {
 	e.void = max(e.void, until)
 	e.line = Bound{}
 	for _, v := range e.servers {
-		v.drop(func(Sample) bool { return true })
+		v.dropSamples(func(Sample) bool { return true })
 	}
 }
 
@@ -139,7 +139,7 @@ func (e *Estimator) Add(s Sample) Reason {
 }
 
 func (e *Estimator) add(s Sample) Reason {
-	if r := s.reason(); r != Taken {
+	if r := s.checkSample(); r != Taken {
 		return r
 	}
 	e.passLeap(s.At)
@@ -148,7 +148,7 @@ func (e *Estimator) add(s Sample) Reason {
 		return OtherTimeline
 	case e.slew.slewing, s.From <= e.void, s.Wall && s.From <= e.stepped:
 		return Void
-	case shift(s.Offset.Earliest, s.At) < e.leap.over:
+	case shiftEnd(s.Offset.Earliest, s.At) < e.leap.over:
 		return NearLeap
 	}
 	v := e.server(s)
@@ -158,7 +158,7 @@ func (e *Estimator) add(s Sample) Reason {
 	case v.taken > 0 && s.At <= v.newest.At:
 		return Outdated
 	}
-	v.add(s, e.config.Drift)
+	v.addSample(s, e.config.Drift)
 	e.noteConflicts(v)
 	return Taken
 }
@@ -172,7 +172,7 @@ func (e *Estimator) server(s Sample) *server {
 		return e.servers[i]
 	}
 	if len(e.servers) == MaxServers {
-		gone := slices.IndexFunc(e.servers, func(v *server) bool { return v.silent(s.At) })
+		gone := slices.IndexFunc(e.servers, func(v *server) bool { return v.isSilent(s.At) })
 		if gone < 0 {
 			return nil
 		}
@@ -187,13 +187,13 @@ func (e *Estimator) server(s Sample) *server {
 }
 
 func (e *Estimator) passLeap(m Instant) {
-	if e.leap.passed(m) {
-		e.forget(m)
+	if e.leap.takePassed(m) {
+		e.forgetUntil(m)
 	}
 }
 
-// sources joins the names of the kinds of servers.
-func sources(servers []*server) string {
+// joinSources joins the names of the kinds of servers.
+func joinSources(servers []*server) string {
 	var names []string
 	for _, v := range servers {
 		if len(names) == 0 || names[len(names)-1] != v.source {

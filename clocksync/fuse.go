@@ -19,30 +19,30 @@ func (e *Estimator) fuse(now Instant) Bound {
 	v := e.vote(now)
 	e.voters = len(v.servers)
 	if len(v.servers) <= e.config.Faults || e.lost && len(v.offsets) < e.need(e.voters+v.waiting) {
-		return e.none()
+		return e.noBound()
 	}
-	where := covered(v.offsets, e.conflictsAmong(v.servers[:len(v.offsets)]), e.need(e.voters))
+	where := coveredBy(v.offsets, e.conflictsAmong(v.servers[:len(v.offsets)]), e.need(e.voters))
 	if len(where) == 0 {
-		return e.distrust(now, Taint{Outliers: v.outliers(deepest(v.offsets))})
+		return e.distrustAll(now, Taint{Outliers: v.outliers(deepestPoint(v.offsets))})
 	}
 	until := v.until()
 	if e.line.Quality.Status == Unknown || now > e.line.Until {
 		e.from = now
 	} else {
-		before := e.where.widen(growth(now.Sub(e.line.At), e.line.Drift))
-		both := where.intersect(before)
+		before := e.where.widenBy(growthOver(now.Sub(e.line.At), e.line.Drift))
+		both := where.intersectSets(before)
 		if len(both) == 0 {
-			return e.distrust(now, Taint{Past: true, Outliers: v.outliers(before)})
+			return e.distrustAll(now, Taint{Past: true, Outliers: v.outliers(before)})
 		}
 		if until <= e.line.Until { // Else the line before says less than is needed.
 			where = both
 		}
 	}
-	if where.hull() == Unbounded {
-		return e.none()
+	if where.hullOf() == Unbounded {
+		return e.noBound()
 	}
 	e.where = where
-	return e.publish(now, Bound{At: now, Until: until, Offset: where.hull()}, v.servers)
+	return e.publish(now, Bound{At: now, Until: until, Offset: where.hullOf()}, v.servers)
 }
 
 // vote is which servers count at a reading. First come those that are not known
@@ -56,16 +56,16 @@ type vote struct {
 func (e *Estimator) vote(now Instant) (v vote) {
 	var wrong []*server
 	for _, s := range e.servers {
-		s.drop(func(s Sample) bool { return s.until() < now })
+		s.dropSamples(func(s Sample) bool { return s.usableUntil() < now })
 		switch {
-		case s.silent(now):
+		case s.isSilent(now):
 		case e.lost && s.fresh < memory:
 			v.waiting++
 		case s.wrong:
 			wrong = append(wrong, s)
 		default:
 			v.servers = append(v.servers, s)
-			v.offsets = append(v.offsets, s.offset(now, e.config.Drift))
+			v.offsets = append(v.offsets, s.joinOffsets(now, e.config.Drift))
 		}
 	}
 	v.servers = append(v.servers, wrong...)
@@ -76,7 +76,7 @@ func (e *Estimator) vote(now Instant) (v vote) {
 func (v vote) until() Instant {
 	until := MaxInstant
 	for _, s := range v.servers {
-		until = min(until, s.until())
+		until = min(until, s.usableUntil())
 	}
 	return until
 }
@@ -84,7 +84,7 @@ func (v vote) until() Instant {
 // outliers names the servers that are wrong or not where they should be.
 func (v vote) outliers(should intervalSet) (names []string) {
 	for i, s := range v.servers {
-		if i >= len(v.offsets) || !should.overlaps(v.offsets[i]) {
+		if i >= len(v.offsets) || !should.overlapsInterval(v.offsets[i]) {
 			names = append(names, s.source+"/"+s.name)
 		}
 	}
@@ -101,11 +101,11 @@ func (e *Estimator) need(servers int) int {
 	return servers - e.config.Faults
 }
 
-// none is the bound when there is none.
-func (e *Estimator) none() Bound {
+// noBound is the bound when there is none.
+func (e *Estimator) noBound() Bound {
 	b := Bound{
 		From: MinInstant, Until: MaxInstant, At: e.now, Offset: Unbounded, Seen: e.seen, Tainted: MaxInstant,
-		Quality: Quality{Source: sources(e.servers), Timeline: e.config.Timeline, Expires: MaxInstant},
+		Quality: Quality{Source: joinSources(e.servers), Timeline: e.config.Timeline, Expires: MaxInstant},
 	}
 	if e.lost {
 		b.Quality.Status = Untrusted
@@ -114,11 +114,11 @@ func (e *Estimator) none() Bound {
 	return b
 }
 
-// distrust gives up all that was measured; the taint says why.
-func (e *Estimator) distrust(now Instant, t Taint) Bound {
+// distrustAll gives up all that was measured; the taint says why.
+func (e *Estimator) distrustAll(now Instant, t Taint) Bound {
 	e.contradictions++
 	t.From, t.Noticed, t.To = e.confirmed, now, MaxInstant
-	if e.lost { // Still: it goes on.
+	if e.lost { // Still: it continues.
 		t.From = e.taints[len(e.taints)-1].From
 		e.taints = e.taints[:len(e.taints)-1]
 	}
@@ -127,20 +127,20 @@ func (e *Estimator) distrust(now Instant, t Taint) Bound {
 		e.taints = slices.Delete(e.taints, 0, 1)
 	}
 	e.lost = true
-	e.forget(MinInstant)
-	return e.none()
+	e.forgetUntil(MinInstant)
+	return e.noBound()
 }
 
 // publish completes a line and makes it the one that the next must agree with.
 func (e *Estimator) publish(now Instant, b Bound, voters []*server) Bound {
 	b.Drift = e.config.Drift
 	for _, v := range voters {
-		b.Drift = max(b.Drift, v.drift())
+		b.Drift = max(b.Drift, v.largestDrift())
 	}
-	b.rate = rate(b.Drift)
-	if e.leap.announce(e.leapComing(voters), now, b.Offset, b.Drift); e.leap.passed(now) {
-		e.forget(now)
-		return e.none()
+	b.rate = rateOver(b.Drift)
+	if e.leap.noteAnnounced(e.leapComing(voters), now, b.Offset, b.Drift); e.leap.takePassed(now) {
+		e.forgetUntil(now)
+		return e.noBound()
 	}
 	if e.lost {
 		e.lost = false
@@ -168,7 +168,7 @@ func (e *Estimator) leapComing(voters []*server) bool {
 // quality says what the line rests on and until when it is good.
 func (e *Estimator) quality(now Instant, b Bound, voters []*server) Quality {
 	q := Quality{
-		Source: sources(voters), Timeline: e.config.Timeline,
+		Source: joinSources(voters), Timeline: e.config.Timeline,
 		Unverified: len(voters) == 1, Status: Synchronized,
 	}
 	ages := make([]Instant, len(voters)) // the newest samples, newest first
@@ -209,8 +209,8 @@ func (e *Estimator) Diagnostics(now Instant) Diagnostics {
 	}
 	for _, v := range e.servers {
 		s := ServerDiagnostics{
-			Source: v.source, Server: v.name, Offset: v.offset(now, e.config.Drift),
-			Newest: v.newest, Best: v.best(now, e.config.Drift), Kept: len(v.kept),
+			Source: v.source, Server: v.name, Offset: v.joinOffsets(now, e.config.Drift),
+			Newest: v.newest, Best: v.bestSample(now, e.config.Drift), Kept: len(v.kept),
 			Taken: v.taken, Contradicted: v.contradicted,
 		}
 		s.Standing = e.standing(v, s.Offset, r)
@@ -221,7 +221,7 @@ func (e *Estimator) Diagnostics(now Instant) Diagnostics {
 
 func (e *Estimator) standing(v *server, offset Interval, r Diagnostics) Standing {
 	switch {
-	case v.silent(r.Now):
+	case v.isSilent(r.Now):
 		return Silent
 	case r.Bound.Quality.Status == Unknown, r.Bound.Quality.Status == Untrusted:
 		return Waiting

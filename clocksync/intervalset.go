@@ -15,11 +15,11 @@ type intervalSet []Interval
 // maxParts is from how many parts on only the hull of a set is kept.
 const maxParts = 2 * MaxServers
 
-// covered returns the points that are possible if at least need of the voters are
+// coveredBy returns the points that are possible if at least need of the voters are
 // right: those contained in that many of their intervals, of which no two conflict.
 // The deepest overlap, which many programs take for the true offset, need not
 // contain it.
-func covered(all []Interval, conflicts []serverSet, need int) (r intervalSet) {
+func coveredBy(all []Interval, conflicts []serverSet, need int) (r intervalSet) {
 	ends := make([]Instant, 0, 2*len(all))
 	for _, i := range all {
 		ends = append(ends, i.Earliest, i.Latest)
@@ -88,19 +88,19 @@ func canBeRight(s serverSet, conflicts []serverSet, need int, steps *int) bool {
 		canBeRight(s&^conflicts[worst], conflicts, need, steps) // or all it conflicts with are.
 }
 
-// hull is the smallest interval that contains the set, which must not be empty.
-func (r intervalSet) hull() Interval { return Interval{r[0].Earliest, r[len(r)-1].Latest} }
+// hullOf is the smallest interval that contains the set, which must not be empty.
+func (r intervalSet) hullOf() Interval { return Interval{r[0].Earliest, r[len(r)-1].Latest} }
 
-// widen returns the points that are at most d away.
-func (r intervalSet) widen(d time.Duration) (out intervalSet) {
+// widenBy returns the points that are at most d away.
+func (r intervalSet) widenBy(d time.Duration) (out intervalSet) {
 	for _, i := range r {
 		out = out.add(i.Widen(d))
 	}
 	return out
 }
 
-// intersect returns the points of both sets.
-func (r intervalSet) intersect(o intervalSet) (out intervalSet) {
+// intersectSets returns the points of both sets.
+func (r intervalSet) intersectSets(o intervalSet) (out intervalSet) {
 	for len(r) > 0 && len(o) > 0 {
 		if both, ok := r[0].Intersect(o[0]); ok {
 			out = append(out, both)
@@ -112,18 +112,18 @@ func (r intervalSet) intersect(o intervalSet) (out intervalSet) {
 		}
 	}
 	if len(out) > maxParts {
-		return intervalSet{out.hull()}
+		return intervalSet{out.hullOf()}
 	}
 	return out
 }
 
-// overlaps reports whether the interval shares a point with the set.
-func (r intervalSet) overlaps(i Interval) bool { return slices.ContainsFunc(r, i.Overlaps) }
+// overlapsInterval reports whether the interval shares a point with the set.
+func (r intervalSet) overlapsInterval(i Interval) bool { return slices.ContainsFunc(r, i.Overlaps) }
 
-// deepest is the lowest point that most of the intervals contain.
-func deepest(all []Interval) intervalSet {
+// deepestPoint is the lowest point that most of the intervals contain.
+func deepestPoint(all []Interval) intervalSet {
 	for need := len(all); need > 0; need-- {
-		if r := covered(all, nil, need); len(r) > 0 {
+		if r := coveredBy(all, nil, need); len(r) > 0 {
 			return intervalSet{Exactly(r[0].Earliest)}
 		}
 	}

@@ -33,9 +33,9 @@ func TestCoveredIsWhatSomeSetOfRightServersAllows(t *testing.T) {
 			}
 		}
 		need := rapid.IntRange(1, n).Draw(t, "need")
-		got := covered(all, conflicts, need)
+		got := coveredBy(all, conflicts, need)
 		for p := Instant(-1); p < 100; p++ {
-			if want := someSetAllows(all, conflicts, need, p); got.overlaps(Exactly(p)) != want {
+			if want := someSetAllows(all, conflicts, need, p); got.overlapsInterval(Exactly(p)) != want {
 				t.Fatalf("point %v: allowed %v, but %d of %v with conflicts %b gives %v", p, want, need, all, conflicts, got)
 			}
 		}
@@ -72,9 +72,9 @@ func TestFeudsOfManyServersEndInTime(t *testing.T) {
 			}
 		}
 		need := rapid.IntRange(1, MaxServers).Draw(t, "need")
-		without := covered(all, nil, need)
-		for _, part := range covered(all, conflicts, need) {
-			if !without.overlaps(part) {
+		without := coveredBy(all, nil, need)
+		for _, part := range coveredBy(all, conflicts, need) {
+			if !without.overlapsInterval(part) {
 				t.Fatalf("conflicts made %v possible", part)
 			}
 		}
@@ -83,14 +83,14 @@ func TestFeudsOfManyServersEndInTime(t *testing.T) {
 
 func TestRegions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		a := covered(drawIntervals(t, 4), nil, rapid.IntRange(1, 3).Draw(t, "a"))
-		b := covered(drawIntervals(t, 4), nil, rapid.IntRange(1, 3).Draw(t, "b"))
-		wide, both := a.widen(2), a.intersect(b)
+		a := coveredBy(drawIntervals(t, 4), nil, rapid.IntRange(1, 3).Draw(t, "a"))
+		b := coveredBy(drawIntervals(t, 4), nil, rapid.IntRange(1, 3).Draw(t, "b"))
+		wide, both := a.widenBy(2), a.intersectSets(b)
 		for p := Instant(-5); p < 60; p++ {
-			if got, want := wide.overlaps(Exactly(p)), a.overlaps(Around(p, 2)); got != want {
+			if got, want := wide.overlapsInterval(Exactly(p)), a.overlapsInterval(Around(p, 2)); got != want {
 				t.Fatalf("%v is in %v widened to %v: %v", p, a, wide, got)
 			}
-			if got, want := both.overlaps(Exactly(p)), a.overlaps(Exactly(p)) && b.overlaps(Exactly(p)); got != want {
+			if got, want := both.overlapsInterval(Exactly(p)), a.overlapsInterval(Exactly(p)) && b.overlapsInterval(Exactly(p)); got != want {
 				t.Fatalf("%v is in %v, of %v and %v: %v", p, both, a, b, got)
 			}
 		}
@@ -101,10 +101,10 @@ func TestRegions(t *testing.T) {
 // truth, which is 0, and an honest one that is not exact.
 func TestTheDeepestOverlapIsNoBound(t *testing.T) {
 	all := []Interval{{-10, 10}, {-3, 9}, {-9, 4}, {1, 3}, {1, 5}}
-	if p := deepest(all); p.overlaps(Exactly(0)) {
+	if p := deepestPoint(all); p.overlapsInterval(Exactly(0)) {
 		t.Fatalf("the deepest overlap %v holds 0", p)
 	}
-	if r := covered(all, nil, 3); !r.overlaps(Exactly(0)) || r.hull() != (Interval{-3, 5}) {
+	if r := coveredBy(all, nil, 3); !r.overlapsInterval(Exactly(0)) || r.hullOf() != (Interval{-3, 5}) {
 		t.Errorf("what 3 of %v allow is %v", all, r)
 	}
 }

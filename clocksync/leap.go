@@ -16,21 +16,21 @@ type leapWatch struct {
 
 func noLeap() leapWatch { return leapWatch{last: MaxInstant, over: MinInstant} }
 
-// announce is told whether a leap second is coming by a majority that cannot be
+// noteAnnounced is told whether a leap second is coming by a majority that cannot be
 // all wrong, and the offset at the reading now with its drift.
-func (l *leapWatch) announce(coming bool, now Instant, offset Interval, drift float64) {
+func (l *leapWatch) noteAnnounced(coming bool, now Instant, offset Interval, drift float64) {
 	l.last = MaxInstant
 	if !coming || !offset.Bounded() {
 		return
 	}
-	l.at = monthEnd(shift(offset.Earliest, now))
-	left := l.at.Sub(shift(offset.Latest, now)) - nearLeap
-	l.last = now.Add(left - growth(left, drift) - 1)
+	l.at = monthEnd(shiftEnd(offset.Earliest, now))
+	left := l.at.Sub(shiftEnd(offset.Latest, now)) - nearLeap
+	l.last = now.Add(left - growthOver(left, drift) - 1)
 }
 
-// passed reports, once, whether the reading is no longer certainly before the
+// takePassed reports, once, whether the reading is no longer certainly before the
 // leap second.
-func (l *leapWatch) passed(m Instant) bool {
+func (l *leapWatch) takePassed(m Instant) bool {
 	if m <= l.last || l.last == MaxInstant {
 		return false
 	}

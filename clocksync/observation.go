@@ -24,12 +24,12 @@ type Observation struct {
 type Change uint8
 
 const (
-	// Unchanged says that the clocks went on together.
+	// Unchanged says that the clocks advanced together.
 	Unchanged Change = iota
 	// Stepped says that the wall clock was set; the domain's clock was not affected.
 	Stepped
-	// Suspended says that the domain's clock stood still while time went on, or
-	// that it cannot be excluded. No offset from before is good.
+	// Suspended says that the domain's clock stood still while time passed, or that it cannot
+	// be excluded. No offset from before is good.
 	Suspended
 	// Slewed says that a daemon has begun to run the domain's clock faster or slower
 	// than it may drift, or has ceased to. Only [Estimator.Observe] tells.
@@ -38,7 +38,7 @@ const (
 
 // String is the name in lower case.
 func (c Change) String() string {
-	return label(uint8(c), "unchanged", "stepped", "suspended", "slewed")
+	return labelOf(uint8(c), "unchanged", "stepped", "suspended", "slewed")
 }
 
 // A wall clock may be slewed against the domain's clock (on Linux both are
@@ -64,7 +64,7 @@ func (o Observation) Change(since Observation) Change {
 	}
 	jump := o.Wall.Sub(since.Wall) - passed
 	switch {
-	case jump.Abs() <= slack+slewFloor+growth(passed, slewLimit):
+	case jump.Abs() <= slack+slewFloor+growthOver(passed, slewLimit):
 		return Unchanged
 	case jump > 0 && !boots:
 		return Suspended

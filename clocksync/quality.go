@@ -43,11 +43,11 @@ const (
 
 // String is the name in lower case.
 func (s Status) String() string {
-	return label(uint8(s), "unknown", "synchronized", "degraded", "untrusted")
+	return labelOf(uint8(s), "unknown", "synchronized", "degraded", "untrusted")
 }
 
-// label is a name, or the number of what has none.
-func label(i uint8, names ...string) string {
+// labelOf is a name, or the number of what has none.
+func labelOf(i uint8, names ...string) string {
 	if int(i) < len(names) {
 		return names[i]
 	}

@@ -18,5 +18,5 @@ const (
 
 // String is a short text in lower case.
 func (r Reason) String() string {
-	return label(uint8(r), "taken", "malformed", "other timeline", "unsynchronized", "void", "outdated", "near a leap second", "too many servers")
+	return labelOf(uint8(r), "taken", "malformed", "other timeline", "unsynchronized", "void", "outdated", "near a leap second", "too many servers")
 }

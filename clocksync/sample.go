@@ -100,7 +100,7 @@ type Exchange struct {
 func (e Exchange) Offset(drift float64) (Interval, bool) {
 	i := Interval{
 		Earliest: Instant(e.Departed.Sub(e.Received)),
-		Latest:   Instant(e.Arrived.Sub(e.Sent)).Add(growth(e.Received.Sub(e.Sent), drift)),
+		Latest:   Instant(e.Arrived.Sub(e.Sent)).Add(growthOver(e.Received.Sub(e.Sent), drift)),
 	}
 	if e.Received < e.Sent || e.Departed < e.Arrived || !i.Valid() {
 		return Unbounded, false

@@ -22,46 +22,46 @@ type server struct {
 
 // grown is the offset that the sample leaves possible at the reading now.
 func (s *Sample) grown(now Instant, drift float64) Interval {
-	return s.Offset.Widen(growth(now.Sub(s.At), max(drift, s.Drift)))
+	return s.Offset.Widen(growthOver(now.Sub(s.At), max(drift, s.Drift)))
 }
 
-// until is the last reading at which the sample may be used.
-func (s *Sample) until() Instant {
+// usableUntil is the last reading at which the sample may be used.
+func (s *Sample) usableUntil() Instant {
 	if s.Lasts == 0 {
 		return MaxInstant
 	}
 	return s.At.Add(s.Lasts)
 }
 
-// offset is what all samples together allow; Unbounded if there are none.
-func (v *server) offset(now Instant, drift float64) Interval {
+// joinOffsets is what all samples together allow; Unbounded if there are none.
+func (v *server) joinOffsets(now Instant, drift float64) Interval {
 	all := Unbounded
 	for i := range v.kept {
-		if v.kept[i].until() >= now {
+		if v.kept[i].usableUntil() >= now {
 			all, _ = all.Intersect(v.kept[i].grown(now, drift))
 		}
 	}
 	return all
 }
 
-// until is the reading up to which offset rests on the same samples.
-func (v *server) until() Instant {
+// usableUntil is the reading up to which offset rests on the same samples.
+func (v *server) usableUntil() Instant {
 	until := MaxInstant
 	for i := range v.kept {
-		until = min(until, v.kept[i].until())
+		until = min(until, v.kept[i].usableUntil())
 	}
 	return until
 }
 
-// silent reports whether no sample may be used at the reading now.
-func (v *server) silent(now Instant) bool {
-	return !slices.ContainsFunc(v.kept, func(s Sample) bool { return s.until() >= now })
+// isSilent reports whether no sample may be used at the reading now.
+func (v *server) isSilent(now Instant) bool {
+	return !slices.ContainsFunc(v.kept, func(s Sample) bool { return s.usableUntil() >= now })
 }
 
-// add keeps a sample, which is the newest.
-func (v *server) add(s Sample, drift float64) {
-	if _, agrees := v.offset(s.At, drift).Intersect(s.Offset); !agrees {
-		v.drop(func(Sample) bool { return true })
+// addSample keeps a sample, which is the newest.
+func (v *server) addSample(s Sample, drift float64) {
+	if _, agrees := v.joinOffsets(s.At, drift).Intersect(s.Offset); !agrees {
+		v.dropSamples(func(Sample) bool { return true })
 		v.contradicted++
 		v.wrong = true
 	}
@@ -98,35 +98,35 @@ func (v *server) evict(now Instant, drift float64) {
 	}
 }
 
-// drop forgets the samples that are bad, and starts to count again if none is left.
-func (v *server) drop(bad func(Sample) bool) {
+// dropSamples forgets the samples that are bad, and starts to count again if none is left.
+func (v *server) dropSamples(bad func(Sample) bool) {
 	v.kept = slices.DeleteFunc(v.kept, bad)
 	if len(v.kept) == 0 {
 		v.fresh, v.wrong, v.cleared = 0, false, v.taken
 	}
 }
 
-// best is the narrowest sample by now.
-func (v *server) best(now Instant, drift float64) (best Sample) {
+// bestSample is the narrowest sample by now.
+func (v *server) bestSample(now Instant, drift float64) (best Sample) {
 	width := int64(-1)
 	for i := range v.kept {
-		if w := v.kept[i].grown(now, drift).Width(); v.kept[i].until() >= now && (width < 0 || int64(w) <= width) {
+		if w := v.kept[i].grown(now, drift).Width(); v.kept[i].usableUntil() >= now && (width < 0 || int64(w) <= width) {
 			best, width = v.kept[i], int64(w)
 		}
 	}
 	return best
 }
 
-// drift is the largest that a sample asks for.
-func (v *server) drift() (drift float64) {
+// largestDrift is the largest that a sample asks for.
+func (v *server) largestDrift() (drift float64) {
 	for i := range v.kept {
 		drift = max(drift, v.kept[i].Drift)
 	}
 	return drift
 }
 
-// reason checks what a sample says by itself.
-func (s *Sample) reason() Reason {
+// checkSample checks what a sample says by itself.
+func (s *Sample) checkSample() Reason {
 	switch {
 	case s.Source == "", s.Server == "", s.Timeline == "",
 		!s.Offset.Valid(), s.Offset.Earliest == MaxInstant, s.Offset.Latest == MinInstant,

@@ -13,15 +13,15 @@ type slewWatch struct {
 // apart the readings are at least that show a slow one.
 const calm = time.Second
 
-// look reports whether a slew beyond the drift has begun or ended.
-func (w *slewWatch) look(o Observation, drift float64) bool {
+// lookForSlew reports whether a slew beyond the drift has begun or ended.
+func (w *slewWatch) lookForSlew(o Observation, drift float64) bool {
 	if o.Raw == 0 || w.since.Raw == 0 {
 		w.since = o
 		return false
 	}
 	passed := o.Mono.Sub(w.since.Mono)
 	apart := (o.Raw.Sub(w.since.Raw) - passed).Abs()
-	slewing := apart > o.Slack+w.since.Slack+growth(passed, 2*drift)
+	slewing := apart > o.Slack+w.since.Slack+growthOver(passed, 2*drift)
 	if !slewing && passed < calm {
 		return false
 	}

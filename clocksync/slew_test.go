@@ -26,7 +26,7 @@ func TestASlew(t *testing.T) {
 		{500, 1, clocksync.Untrusted},
 		{0, 4, clocksync.Synchronized}, // Over after a second.
 		{-150, 4, clocksync.Untrusted}, // Too slow to be seen within less.
-		{-600, 0, clocksync.Untrusted}, // Goes on.
+		{-600, 0, clocksync.Untrusted}, // Continues.
 		{90_000, 0, clocksync.Untrusted},
 		{10, 4, clocksync.Synchronized},
 	} {

@@ -15,7 +15,7 @@ type Kind uint8
 // The kinds of signals.
 const (
 	Activate Kind = iota + 1 // interrupt, run the handler, resume
-	Cancel                   // leave the region, run its cancel handler, go on after it
+	Cancel                   // leave the region, run its cancel handler, continue after it
 )
 
 // String gives the word that configuration files use.

@@ -102,7 +102,7 @@ func TestKey(t *testing.T) {
 			t.Errorf("the signature %.10s: %q", sig, got)
 		}
 	}
-	if err := dial(t, s.URL()).Flush(); err != nil { // It goes on.
+	if err := dial(t, s.URL()).Flush(); err != nil { // It continues.
 		t.Error(err)
 	}
 	s.Close()

@@ -47,30 +47,30 @@ type aggregate[T int64 | float64] struct {
 // aggregator is an aggregate of any type.
 type aggregator interface {
 	// follow takes note that one member has changed.
-	follow(s *Scope, member int)
+	followMember(s *Scope, member int)
 	// forget begins an epoch: it is rebuilt when it is next asked for.
-	forget()
+	forgetState()
 	// own hands over the states of an expression that has the fold, before first use.
-	own(states []aggregator)
+	addOwn(states []aggregator)
 }
 
-func (k *aggregate[T]) own(states []aggregator) {
+func (k *aggregate[T]) addOwn(states []aggregator) {
 	if k.states == nil {
 		k.states = states
 	}
 }
 
-// combine reads the state, which fr builds first if need be. The next call
+// combineState reads the state, which fr builds first if need be. The next call
 // overwrites what it returns.
-func (k *aggregate[T]) combine(fr *frame) *combined[T] {
+func (k *aggregate[T]) combineState(fr *frame) *combined[T] {
 	if !k.built {
-		if k.fold.incremental() {
+		if k.fold.isIncremental() {
 			fr = k.frame(fr.s)
 		}
 		k.build(fr)
 	}
 	a := &k.read
-	a.present, a.unsure, a.open = k.present, k.unsure.first(), k.open.first()
+	a.present, a.unsure, a.open = k.present, k.unsure.firstMarked(), k.open.firstMarked()
 	a.lo, a.hi, a.ok = k.total.bounds()
 	return a
 }
@@ -83,17 +83,17 @@ func (k *aggregate[T]) frame(s *Scope) *frame {
 }
 
 func (k *aggregate[T]) build(fr *frame) {
-	k.fold.group.begin(fr)
-	n := k.fold.group.size(fr)
+	k.fold.group.beginLoop(fr)
+	n := k.fold.group.loopSize(fr)
 	k.present = 0
 	k.unsure.reset(n)
 	k.open.reset(n)
 	k.total.reset(n)
-	if k.built = k.fold.incremental(); k.built {
+	if k.built = k.fold.isIncremental(); k.built {
 		k.parts = slices.Grow(k.parts[:0], n)[:n]
 	}
 	for i := range n {
-		p := k.fold.part(fr, i)
+		p := k.fold.partOf(fr, i)
 		k.move(i, part[T]{}, p)
 		switch {
 		case k.built:
@@ -104,7 +104,7 @@ func (k *aggregate[T]) build(fr *frame) {
 	}
 }
 
-func (k *aggregate[T]) follow(s *Scope, i int) {
+func (k *aggregate[T]) followMember(s *Scope, i int) {
 	if !k.built {
 		return
 	}
@@ -112,14 +112,14 @@ func (k *aggregate[T]) follow(s *Scope, i int) {
 	if k.fold.field > 0 {
 		p = k.fold.fieldPart(s, i)
 	} else {
-		p = k.fold.part(k.frame(s), i)
+		p = k.fold.partOf(k.frame(s), i)
 	}
 	was := &k.parts[i]
 	k.move(i, *was, p)
 	*was = p
 }
 
-func (k *aggregate[T]) forget() { k.built = false }
+func (k *aggregate[T]) forgetState() { k.built = false }
 
 // move replaces the part of a member.
 func (k *aggregate[T]) move(i int, from, to part[T]) {
@@ -150,15 +150,15 @@ type intSum struct{ lo, hi wide }
 func (s *intSum) reset(int) { *s = intSum{} }
 
 func (s *intSum) move(_ int, from, to part[int64]) {
-	s.lo.sub(from.lo)
-	s.hi.sub(from.hi)
-	s.lo.add(to.lo)
-	s.hi.add(to.hi)
+	s.lo.subtractInt(from.lo)
+	s.hi.subtractInt(from.hi)
+	s.lo.addInt(to.lo)
+	s.hi.addInt(to.hi)
 }
 
 func (s *intSum) bounds() (lo, hi int64, ok bool) {
-	lo, fits := s.lo.value()
-	hi, ok = s.hi.value()
+	lo, fits := s.lo.fitInt()
+	hi, ok = s.hi.fitInt()
 	return lo, hi, ok && fits
 }
 
@@ -184,10 +184,10 @@ func (s *floatSum) add(p part[float64], subtract bool) {
 	switch {
 	case p.is&present == 0:
 	case p.lo == p.hi:
-		s.known.add(p.lo, subtract)
+		s.known.addFloat(p.lo, subtract)
 	default:
-		s.lo.add(p.lo, subtract)
-		s.hi.add(p.hi, subtract)
+		s.lo.addFloat(p.lo, subtract)
+		s.hi.addFloat(p.hi, subtract)
 		s.others++
 		if subtract {
 			s.others -= 2
@@ -199,12 +199,12 @@ func (s *floatSum) bounds() (lo, hi float64, ok bool) {
 	switch {
 	case s.rounded:
 	case s.others == 0:
-		s.least, s.ok = s.known.value()
+		s.least, s.ok = s.known.roundSum()
 		s.top = s.least
 	default:
 		var exists bool
-		s.least, exists = s.known.plus(&s.lo).value()
-		s.top, s.ok = s.known.plus(&s.hi).value()
+		s.least, exists = s.known.sumWith(&s.lo).roundSum()
+		s.top, s.ok = s.known.sumWith(&s.hi).roundSum()
 		s.ok = s.ok && exists
 	}
 	s.rounded = true
@@ -256,7 +256,7 @@ func (e *extreme[T]) move(i int, _, to part[T]) {
 		}
 		i /= below
 		if up := e.levels[h+1][i]; was[0] != up[0] && was[1] != up[1] {
-			next = e.join(up, next) // what is gone was not the best
+			next = e.join(up, next) // the removed value was not the best
 			continue
 		}
 		next = [2]T{e.worst, e.worst}
@@ -310,8 +310,8 @@ func (m *marks) flip(i int) {
 	}
 }
 
-// first is the first member, or -1.
-func (m *marks) first() int {
+// firstMarked is the first member, or -1.
+func (m *marks) firstMarked() int {
 	i := 0
 	for h := m.height - 1; h >= 0; h-- {
 		word := m.levels[h][i]

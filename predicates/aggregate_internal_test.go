@@ -41,14 +41,14 @@ func TestExactSum(t *testing.T) {
 		var e exact
 		want := new(big.Float).SetPrec(4200)
 		for _, x := range numbers {
-			e.add(x, false)
+			e.addFloat(x, false)
 			want.Add(want, new(big.Float).SetFloat64(x))
 		}
 		wanted, _ := want.Float64()
 		if want.Sign() == 0 {
 			wanted = 0
 		}
-		if got, ok := e.value(); !ok || math.Float64bits(got) != math.Float64bits(wanted) {
+		if got, ok := e.roundSum(); !ok || math.Float64bits(got) != math.Float64bits(wanted) {
 			t.Fatalf("the sum of %v is %v (%v), want %v", numbers, got, ok, wanted)
 		}
 	})
@@ -68,14 +68,14 @@ func TestExactSumForgets(t *testing.T) {
 		var plain, mixed exact
 		steps := make([]step, 0, 18)
 		for _, x := range left {
-			plain.add(x, false)
+			plain.addFloat(x, false)
 			steps = append(steps, step{x, false})
 		}
 		for _, x := range gone {
 			steps = append(steps, step{x, false}, step{x, true})
 		}
 		for _, s := range rapid.Permutation(steps).Draw(t, "order") {
-			mixed.add(s.x, s.subtract)
+			mixed.addFloat(s.x, s.subtract)
 		}
 		if mixed != plain {
 			t.Fatalf("%v left of %v: %v, want %v", left, gone, mixed, plain)
@@ -104,9 +104,9 @@ func TestExactSumOfInfinities(t *testing.T) {
 	} {
 		var e exact
 		for _, x := range test.numbers {
-			e.add(x, false)
+			e.addFloat(x, false)
 		}
-		if got, ok := e.value(); ok != test.ok || math.Float64bits(got) != math.Float64bits(test.want) {
+		if got, ok := e.roundSum(); ok != test.ok || math.Float64bits(got) != math.Float64bits(test.want) {
 			t.Errorf("the sum of %v is %v, %v; want %v, %v", test.numbers, got, ok, test.want, test.ok)
 		}
 	}
@@ -119,14 +119,14 @@ func TestWideSum(t *testing.T) {
 		var w wide
 		want := new(big.Int)
 		for _, x := range numbers {
-			w.add(x)
+			w.addInt(x)
 			want.Add(want, big.NewInt(x))
 		}
 		for _, x := range taken {
-			w.sub(x)
+			w.subtractInt(x)
 			want.Sub(want, big.NewInt(x))
 		}
-		got, ok := w.value()
+		got, ok := w.fitInt()
 		if ok != want.IsInt64() || ok && got != want.Int64() {
 			t.Fatalf("%v less %v is %v, %v; want %v", numbers, taken, got, ok, want)
 		}
@@ -142,7 +142,7 @@ func TestMarks(t *testing.T) {
 			m.reset(n)
 			in := make([]bool, n)
 			for _, i := range rapid.SliceOfN(rapid.IntRange(0, 1<<20), 0, 10).Draw(t, "flips") {
-				if got, want := m.first(), slices.Index(in, true); got != want {
+				if got, want := m.firstMarked(), slices.Index(in, true); got != want {
 					t.Fatalf("of %d members the first is %d, want %d", n, got, want)
 				}
 				if n > 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-func duration(ns int64) time.Duration { return time.Duration(ns) }
+func makeDuration(ns int64) time.Duration { return time.Duration(ns) }
 
 // compiler turns the syntax tree of a text into a value. It types each part on the way, so
 // accepted parts need no check at evaluation.
@@ -46,24 +46,24 @@ type loop struct {
 }
 
 func (c *compiler) errorf(n node, hint, format string, args ...any) *Error {
-	return errorAt(c.src, offset(n), hint, format, args...)
+	return errorAt(c.src, offsetOf(n), hint, format, args...)
 }
 
-// offset is where a message about a part points. Some trees share nodes or have
+// offsetOf is where a message about a part points. Some trees share nodes or have
 // no place of their own.
-func offset(n node) int {
+func offsetOf(n node) int {
 	if cond, ok := n.(*ast.ConditionalNode); ok {
-		return offset(cond.Cond)
+		return offsetOf(cond.Cond)
 	}
 	return n.Location().From
 }
 
-// charge counts steps of the current part, and refuses when they are too many;
+// chargeSteps counts steps of the current part, and refuses when they are too many;
 // inside a fold only once that is found not to be incremental. The compiler itself is
 // bounded too, since trees may share nodes.
-func (c *compiler) charge(n node, steps int) error {
+func (c *compiler) chargeSteps(n node, steps int) error {
 	c.visits++
-	c.cost = min(c.cost+times(steps, c.factor), manySteps)
+	c.cost = min(c.cost+multiplySteps(steps, c.factor), manySteps)
 	if c.fault == nil && (c.cost > MaxSteps || c.visits > MaxSteps) {
 		c.fault = c.tooMany(n)
 	}
@@ -87,46 +87,46 @@ func (c *compiler) tooMany(n node) error {
 	return c.errorf(n, hint, "the expression takes more than %d steps with %d members", MaxSteps, c.env.maxMembers())
 }
 
-// compile translates any part of the tree.
-func (c *compiler) compile(n node) (value, error) {
-	if err := c.charge(n, 1); err != nil {
+// compileNode translates any part of the tree.
+func (c *compiler) compileNode(n node) (value, error) {
+	if err := c.chargeSteps(n, 1); err != nil {
 		return value{}, err
 	}
 	switch n := n.(type) {
 	case *ast.BoolNode:
-		return boolValue(constant(truthOf(n.Value))), nil
+		return boolValue(constantOf(truthOf(n.Value))), nil
 	case *ast.IntegerNode:
-		v := intValue(constant(point(int64(n.Value))))
+		v := intValue(constantOf(pointSpan(int64(n.Value))))
 		v.knownInt = constantNumber(int64(n.Value))
 		return v, nil
 	case *ast.FloatNode:
-		v := floatValue(constant(point(n.Value)))
+		v := floatValue(constantOf(pointSpan(n.Value)))
 		v.knownFloat = constantNumber(n.Value)
 		return v, nil
 	case *ast.StringNode:
 		return c.text(n)
 	case *ast.IdentifierNode:
-		return c.identifier(n)
+		return c.compileIdentifier(n)
 	case *ast.MemberNode:
-		return c.property(n)
+		return c.compileProperty(n)
 	case *ast.PointerNode:
-		return c.pointer(n)
+		return c.compilePointer(n)
 	case *ast.UnaryNode:
-		return c.unary(n)
+		return c.compileUnary(n)
 	case *ast.BinaryNode:
-		return c.binary(n)
+		return c.compileBinary(n)
 	case *ast.ConditionalNode:
-		return c.conditional(n)
+		return c.compileConditional(n)
 	case *ast.VariableDeclaratorNode:
 		return c.let(n)
 	case *ast.BuiltinNode:
-		return c.call(n)
+		return c.compileCall(n)
 	}
-	return value{}, c.foreign(n)
+	return value{}, c.refuseForeign(n)
 }
 
-// foreign refuses what expr has and predicates do not.
-func (c *compiler) foreign(n node) error {
+// refuseForeign refuses what expr has and predicates do not.
+func (c *compiler) refuseForeign(n node) error {
 	what, hint := "this", "groups come from members, by filter and map; values from fields, numbers and strings"
 	switch n.(type) {
 	case *ast.CallNode:
@@ -156,30 +156,30 @@ func (c *compiler) text(n *ast.StringNode) (value, error) {
 	return textLiteral(n.Value), nil
 }
 
-// value compiles a part that must give want; the words of an enum may be
+// compileValue compiles a part that must give want; the words of an enum may be
 // written as strings. A want of Invalid takes any type but groups and members.
-func (c *compiler) value(n node, want scgs.Field) (value, error) {
+func (c *compiler) compileValue(n node, want scgs.Field) (value, error) {
 	switch n := n.(type) {
 	case *ast.ConditionalNode:
 		if want.Type != scgs.Invalid {
-			return c.choice(n, want)
+			return c.compileChoice(n, want)
 		}
 	case *ast.VariableDeclaratorNode:
-		return c.letThen(n, func(body node) (value, error) { return c.value(body, want) })
+		return c.letThen(n, func(body node) (value, error) { return c.compileValue(body, want) })
 	}
-	v, err := c.compile(n)
+	v, err := c.compileNode(n)
 	if err != nil {
 		return value{}, err
 	}
-	return c.convert(n, v, want)
+	return c.convertValue(n, v, want)
 }
 
-func (c *compiler) convert(n node, v value, want scgs.Field) (value, error) {
+func (c *compiler) convertValue(n node, v value, want scgs.Field) (value, error) {
 	switch {
-	case !v.scalar():
-		return value{}, c.errorf(n, "use len, count, sum or another function of the group, or a field of the member", "a value is wanted, this is %s", v.what())
+	case !v.isScalar():
+		return value{}, c.errorf(n, "use len, count, sum or another function of the group, or a field of the member", "a value is wanted, this is %s", v.typeName())
 	case want.Type == scgs.Enum && v.literal != nil:
-		return c.word(n, v, want.Words)
+		return c.compileWord(n, v, want.Words)
 	case want.Type == scgs.Float && v.typ == scgs.Int:
 		return v.toFloat(), nil
 	case want.Type == scgs.String && v.typ == scgs.Enum:
@@ -192,7 +192,7 @@ func (c *compiler) convert(n node, v value, want scgs.Field) (value, error) {
 	if want.Type == scgs.Int && v.typ == scgs.Float {
 		hint = "use int(round(...)), or declare it as a float"
 	}
-	what := v.what()
+	what := v.typeName()
 	if v.typ == scgs.Enum {
 		what += " of " + strings.Join(v.words, ", ")
 	}
@@ -203,11 +203,11 @@ func wanted(f scgs.Field) string {
 	if f.Type == scgs.Enum {
 		return "one of the words " + strings.Join(f.Words, ", ")
 	}
-	return value{typ: f.Type}.what()
+	return value{typ: f.Type}.typeName()
 }
 
-// word makes a string literal a word of an enum.
-func (c *compiler) word(n node, v value, words []string) (value, error) {
+// compileWord makes a string literal a word of an enum.
+func (c *compiler) compileWord(n node, v value, words []string) (value, error) {
 	if !slices.Contains(words, *v.literal) {
 		return value{}, c.errorf(n, didYouMean(*v.literal, words)+"declared words: "+strings.Join(words, ", "),
 			"%q is not a word of this enum", *v.literal)
@@ -218,21 +218,21 @@ func (c *compiler) word(n node, v value, words []string) (value, error) {
 
 // let compiles `let name = value; body`.
 func (c *compiler) let(n *ast.VariableDeclaratorNode) (value, error) {
-	return c.letThen(n, c.compile)
+	return c.letThen(n, c.compileNode)
 }
 
 func (c *compiler) letThen(n *ast.VariableDeclaratorNode, then func(node) (value, error)) (value, error) {
 	if err := c.checkName(n); err != nil {
 		return value{}, err
 	}
-	v, err := c.compile(n.Value)
+	v, err := c.compileNode(n.Value)
 	if err != nil {
 		return value{}, err
 	}
 	b := binding{name: n.Name, tree: n.Value}
 	var store func(*frame)
 	if v.group == nil {
-		store, b.read = v.keep(c.vars)
+		store, b.read = v.keepValue(c.vars)
 		c.vars++
 	}
 	c.names = append(c.names, b)
@@ -241,7 +241,7 @@ func (c *compiler) letThen(n *ast.VariableDeclaratorNode, then func(node) (value
 	if err != nil || store == nil {
 		return body, err
 	}
-	return body.after(store), nil
+	return body.prepareAfter(store), nil
 }
 
 // checkName refuses names that mean something already.

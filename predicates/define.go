@@ -31,10 +31,10 @@ type definition struct {
 // parse makes the tree of a name's expression.
 func (d *definition) parse() (node, error) {
 	if !d.member {
-		tree, _, err := d.env.parse(d.text)
+		tree, _, err := d.env.parseText(d.text)
 		return tree, err
 	}
-	tree, _, err := d.env.parse(memberBefore + d.text + memberAfter)
+	tree, _, err := d.env.parseText(memberBefore + d.text + memberAfter)
 	if err != nil {
 		return nil, err
 	}
@@ -55,8 +55,8 @@ func (e *Env) Let(name, text string) (*Env, error) {
 		return nil, err
 	}
 	d := definition{text: text, env: e}
-	_, err := e.compile(text, func(c *compiler, root node) (*Expression, error) {
-		v, err := c.compile(root)
+	_, err := e.compileText(text, func(c *compiler, root node) (*Expression, error) {
+		v, err := c.compileNode(root)
 		return &Expression{root: v}, err
 	})
 	if err != nil {
@@ -75,14 +75,14 @@ func (e *Env) Let(name, text string) (*Env, error) {
 // with is the Env with one more name.
 func (e *Env) with(name string, d definition) *Env {
 	more := *e
-	more.base, more.lets = e.origin(), make(map[string]definition, len(e.lets)+1)
+	more.base, more.lets = e.scopeEnv(), make(map[string]definition, len(e.lets)+1)
 	maps.Copy(more.lets, e.lets)
 	more.lets[name] = d
 	return &more
 }
 
-// origin is the Env whose Scopes expressions are evaluated on.
-func (e *Env) origin() *Env {
+// scopeEnv is the Env whose Scopes expressions are evaluated on.
+func (e *Env) scopeEnv() *Env {
 	if e.base != nil {
 		return e.base
 	}
@@ -118,7 +118,7 @@ func (e *Env) One() *Env {
 // that has this one member; any is true if the condition holds for some member. The condition
 // may read only the fields of the declared state, .name and .host. The error is an *[Error].
 func (e *Env) Each(src string) (anyOf, local *Expression, err error) {
-	if err := guard(src); err != nil {
+	if err := guardText(src); err != nil {
 		return nil, nil, err
 	}
 	anyOf, err = e.Bool(anyBefore + src + memberAfter)
@@ -129,7 +129,7 @@ func (e *Env) Each(src string) (anyOf, local *Expression, err error) {
 	if !ok || call.Name != "any" {
 		return nil, nil, errorAt(src, 0, "write a condition on its fields, such as .load > 2", "the text is no condition on one member")
 	}
-	if local, err = anyOf.local(call); err != nil {
+	if local, err = anyOf.compileLocal(call); err != nil {
 		return nil, nil, inMember(src, err)
 	}
 	anyOf.own, local.own = src, src
@@ -178,7 +178,7 @@ func isName(s string) bool {
 // parse in a function over members either.
 func (e *Env) letMember(text string) (about bool, err error) {
 	wrapped := memberBefore + text + memberAfter
-	tree, _, err := e.parse(wrapped)
+	tree, _, err := e.parseText(wrapped)
 	if err != nil {
 		tree = nil
 	}
@@ -187,9 +187,9 @@ func (e *Env) letMember(text string) (about bool, err error) {
 		return false, nil
 	}
 	c := &compiler{env: e, src: wrapped, factor: 1}
-	g, err := c.group(call)
+	g, err := c.compileGroup(call)
 	if err == nil {
-		_, _, err = c.body(call, g)
+		_, _, err = c.compileBody(call, g)
 	}
 	return true, inMember(text, err)
 }
@@ -220,15 +220,15 @@ func inMember(text string, err error) error {
 	if fault.Line == 1 {
 		fault.Column = max(1, fault.Column-len(memberBefore))
 	}
-	if line, column := position(text, utf8.RuneCountInString(text)); fault.Line == line {
+	if line, column := positionOf(text, utf8.RuneCountInString(text)); fault.Line == line {
 		fault.Column = min(fault.Column, column)
 	}
 	return fault
 }
 
-// parse parses a text and puts in what its names stand for.
-func (e *Env) parse(src string) (root node, named bool, err error) {
-	tree, err := parse(src)
+// parseText parses a text and puts in what its names stand for.
+func (e *Env) parseText(src string) (root node, named bool, err error) {
+	tree, err := parseTree(src)
 	if err == nil && len(e.Filled) > 0 {
 		ast.Walk(&tree, &fuser{})
 	}
@@ -267,13 +267,13 @@ func (x *expander) Visit(n *node) {
 	}
 	part, err := d.parse()
 	if err != nil { // It was parsed before: only its size, with others, can be too much.
-		x.err = errorAt(x.src, offset(name), "write it in a simpler way, or split it", "the expression of %s is too long here", name.Value)
+		x.err = errorAt(x.src, offsetOf(name), "write it in a simpler way, or split it", "the expression of %s is too long here", name.Value)
 		return
 	}
 	place := placer{at: name.Location()}
 	ast.Walk(&part, &place)
 	if x.parts += place.nodes; x.parts > MaxNodes {
-		x.err = errorAt(x.src, offset(name), "write it in a simpler way, or split it", "the text, with the expressions of its names, has more than %d parts", MaxNodes)
+		x.err = errorAt(x.src, offsetOf(name), "write it in a simpler way, or split it", "the text, with the expressions of its names, has more than %d parts", MaxNodes)
 		return
 	}
 	*n = part

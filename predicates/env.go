@@ -17,7 +17,7 @@ type Env struct {
 	Process    scgs.Schema    // the state of the process whose threads are the members; empty elsewhere
 	Parent     []ParentSignal // the signals of the parent that may be read
 	MaxMembers int            // the member limit that costs are counted for; 0 means DefaultMaxMembers
-	Prev       bool           // the global state before may be read, where the Scope is told of each new one
+	Prev       bool           // the global state before may be read, where the Scope receives each new one
 	Params     []Param        // the parameters that may be read
 	// Filled are the names that may follow .work., of the fields that members fill without the
 	// program. The schemas have the fields that are read, with work. before the name. Empty:
@@ -44,8 +44,8 @@ func (e *Env) maxMembers() int {
 	return DefaultMaxMembers
 }
 
-// word reports whether some enum declares the name as a word.
-func (e *Env) word(name string) bool {
+// isWord reports whether some enum declares the name as a word.
+func (e *Env) isWord(name string) bool {
 	of := func(f scgs.Field) bool { return slices.Contains(f.Words, name) }
 	return slices.ContainsFunc(e.State, of) || slices.ContainsFunc(e.Memory, of) || slices.ContainsFunc(e.Process, of)
 }
@@ -75,8 +75,8 @@ func (e *Env) Redacts(u Uses) string {
 
 // Bool compiles a condition, as of `when`. The error is an *[Error].
 func (e *Env) Bool(src string) (*Expression, error) {
-	return e.compile(src, func(c *compiler, root node) (*Expression, error) {
-		cond, err := c.condition(root)
+	return e.compileText(src, func(c *compiler, root node) (*Expression, error) {
+		cond, err := c.compileCondition(root)
 		return &Expression{result: scgs.Field{Type: scgs.Bool}, root: boolValue(cond)}, err
 	})
 }
@@ -86,8 +86,8 @@ func (e *Env) Bool(src string) (*Expression, error) {
 // is a float where one is wanted, and an enum's word a string; nothing else converts
 // automatically. The error is an *[Error].
 func (e *Env) Value(src string, want scgs.Field) (*Expression, error) {
-	return e.compile(src, func(c *compiler, root node) (*Expression, error) {
-		v, err := c.value(root, want)
+	return e.compileText(src, func(c *compiler, root node) (*Expression, error) {
+		v, err := c.compileValue(root, want)
 		if err != nil {
 			return nil, err
 		}
@@ -103,13 +103,13 @@ func (e *Env) Members(src string) (*Expression, error) {
 	if strings.TrimSpace(src) == "all" {
 		text = "members"
 	}
-	p, err := e.compile(text, func(c *compiler, root node) (*Expression, error) {
-		v, err := c.compile(root)
+	p, err := e.compileText(text, func(c *compiler, root node) (*Expression, error) {
+		v, err := c.compileNode(root)
 		if err != nil {
 			return nil, err
 		}
 		if v.group == nil || v.group.elem.item == nil {
-			return nil, c.errorf(root, `write all, or a group such as filter(members, .online)`, "the receivers are a group of members, this is %s", v.what())
+			return nil, c.errorf(root, `write all, or a group such as filter(members, .online)`, "the receivers are a group of members, this is %s", v.typeName())
 		}
 		return &Expression{root: v}, nil
 	})
@@ -120,8 +120,8 @@ func (e *Env) Members(src string) (*Expression, error) {
 	return p, nil
 }
 
-func (e *Env) compile(src string, root func(*compiler, node) (*Expression, error)) (*Expression, error) {
-	tree, named, err := e.parse(src)
+func (e *Env) compileText(src string, root func(*compiler, node) (*Expression, error)) (*Expression, error) {
+	tree, named, err := e.parseText(src)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (e *Env) compile(src string, root func(*compiler, node) (*Expression, error
 	if err != nil {
 		return nil, err
 	}
-	p.env, p.src, p.tree, p.cost, p.setup, p.vars, p.folds, p.uses = e.origin(), src, tree, c.cost, c.setup, c.vars, c.folds, c.uses.sorted()
+	p.env, p.src, p.tree, p.cost, p.setup, p.vars, p.folds, p.uses = e.scopeEnv(), src, tree, c.cost, c.setup, c.vars, c.folds, c.uses.sortSignals()
 	p.named = named
 	return p, nil
 }
@@ -146,8 +146,8 @@ func fieldNames(s scgs.Schema, more ...string) []string {
 	return append(names, more...)
 }
 
-// declared writes a list of names for a hint.
-func declared(what string, names []string) string {
+// listDeclared writes a list of names for a hint.
+func listDeclared(what string, names []string) string {
 	if len(names) == 0 {
 		return fmt.Sprintf("no %s is declared", what)
 	}

@@ -33,11 +33,11 @@ func (e *Error) Error() string {
 // errorAt makes an Error from a position in runes from 0, as expr counts them.
 func errorAt(src string, offset int, hint, format string, args ...any) *Error {
 	e := &Error{Line: 1, Column: 1, Message: fmt.Sprintf(format, args...), Hint: hint, Source: src}
-	e.Line, e.Column = position(src, offset)
+	e.Line, e.Column = positionOf(src, offset)
 	return e
 }
 
-func position(src string, offset int) (line, column int) {
+func positionOf(src string, offset int) (line, column int) {
 	line, column = 1, 1
 	for i, r := range []rune(src) {
 		if i == offset {

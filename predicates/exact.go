@@ -20,8 +20,8 @@ const (
 	exponentMask = 1<<11 - 1
 )
 
-// add adds x, or subtracts it. x is not NaN.
-func (e *exact) add(x float64, subtract bool) {
+// addFloat adds x, or subtracts it. x is not NaN.
+func (e *exact) addFloat(x float64, subtract bool) {
 	one := 1
 	if subtract {
 		one = -1
@@ -58,8 +58,8 @@ func (e *exact) add(x float64, subtract bool) {
 	}
 }
 
-// plus is the sum of both.
-func (e *exact) plus(f *exact) *exact {
+// sumWith is the sum of both.
+func (e *exact) sumWith(f *exact) *exact {
 	sum := exact{above: e.above + f.above, below: e.below + f.below}
 	var carry uint64
 	for i := range sum.limbs {
@@ -68,9 +68,9 @@ func (e *exact) plus(f *exact) *exact {
 	return &sum
 }
 
-// value is the sum, rounded once to the nearest float, ties to even; zero is
+// roundSum is the sum, rounded once to the nearest float, ties to even; zero is
 // never negative. Of infinities of both signs there is no sum.
-func (e *exact) value() (x float64, ok bool) {
+func (e *exact) roundSum() (x float64, ok bool) {
 	switch {
 	case e.above > 0 && e.below > 0:
 		return 0, false
@@ -112,7 +112,7 @@ func rounded(limbs *[34]uint64) uint64 {
 	length := 64*top + bits.Len64(limbs[top]) // of the number, in bits
 	drop := length - (mantissaBits + 1)
 	if drop <= 0 {
-		return limbs[0] // the units are those of the smallest floats
+		return limbs[0] // the units are the units of the smallest floats
 	}
 	i, shift := (drop-1)/64, (drop-1)%64
 	twice := limbs[i] >> shift // the mantissa, and the half below it
@@ -124,8 +124,7 @@ func rounded(limbs *[34]uint64) uint64 {
 	if half && (mantissa&1 == 1 || anyBelow(limbs, i, shift)) {
 		mantissa++
 	}
-	// The highest bit of the mantissa, or of what it has grown to, counts the
-	// exponent up.
+	// The highest bit of the mantissa, or of the sum it has grown to, counts the exponent up.
 	if b := uint64(drop)<<mantissaBits + mantissa; b < exponentMask<<mantissaBits {
 		return b
 	}
@@ -148,20 +147,20 @@ func anyBelow(limbs *[34]uint64, i, shift int) bool {
 // wide is an int of 128 bits in two's complement.
 type wide struct{ high, low uint64 }
 
-func (w *wide) add(x int64) {
+func (w *wide) addInt(x int64) {
 	var carry uint64
 	w.low, carry = bits.Add64(w.low, uint64(x), 0)
 	w.high, _ = bits.Add64(w.high, uint64(x>>63), carry)
 }
 
-func (w *wide) sub(x int64) {
+func (w *wide) subtractInt(x int64) {
 	var borrow uint64
 	w.low, borrow = bits.Sub64(w.low, uint64(x), 0)
 	w.high, _ = bits.Sub64(w.high, uint64(x>>63), borrow)
 }
 
-// value is the number if it fits an int.
-func (w *wide) value() (int64, bool) {
+// fitInt is the number if it fits an int.
+func (w *wide) fitInt() (int64, bool) {
 	x := int64(w.low)
 	return x, w.high == uint64(x>>63)
 }

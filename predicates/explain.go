@@ -46,7 +46,7 @@ type Split struct {
 // [Expression.Eval]: it is for questions of people.
 func (p *Expression) Explain(s *Scope) []Part {
 	if p.root.bool == nil {
-		panic(fmt.Sprintf("predicates: %q is no condition but %s", p.src, p.root.what()))
+		panic(fmt.Sprintf("predicates: %q is no condition but %s", p.src, p.root.typeName()))
 	}
 	root := p.tree
 	x := explainer{expr: p, scope: s, compiler: compiler{env: p.env, src: p.src, factor: 1}, seen: map[string]bool{}}
@@ -93,9 +93,9 @@ func (x *explainer) compile(n node, how func(*compiler) error) *frame {
 		x.aggregates = append(x.aggregates, f.aggregate())
 	}
 	for _, k := range x.aggregates[begun:] {
-		k.own(x.aggregates)
+		k.addOwn(x.aggregates)
 	}
-	fr := x.scope.begin(x.expr)
+	fr := x.scope.beginExpression(x.expr)
 	x.room(fr)
 	fr.aggregates, x.scope.last = x.aggregates, nil // It is no longer as it was for the expression.
 	return fr
@@ -187,16 +187,16 @@ func (x *explainer) let(n *ast.VariableDeclaratorNode) {
 	b := binding{name: n.Name, tree: n.Value}
 	var v value
 	fr := x.compile(n, func(c *compiler) (err error) {
-		v, err = c.compile(n.Value)
+		v, err = c.compileNode(n.Value)
 		return err
 	})
 	if v.group == nil {
 		var store func(*frame)
-		store, b.read = v.keep(c.vars)
+		store, b.read = v.keepValue(c.vars)
 		c.vars++
 		x.room(fr)
 		store(fr)
-		if v.scalar() {
+		if v.isScalar() {
 			part := Part{Text: n.Name + " = " + textOf(n.Value)}
 			x.fill(&part, b.read, fr)
 			if x.reads() {
@@ -221,10 +221,10 @@ func (p *Part) hide() {
 func (x *explainer) tell(n node, depth int) *Split {
 	var v value
 	fr := x.compile(n, func(c *compiler) (err error) {
-		v, err = c.compile(n)
+		v, err = c.compileNode(n)
 		return err
 	})
-	if !v.scalar() {
+	if !v.isScalar() {
 		return nil
 	}
 	part, secret := Part{Depth: depth, Text: textOf(n)}, x.reads()
@@ -242,13 +242,13 @@ func (x *explainer) tell(n node, depth int) *Split {
 
 // fill puts in the known part of a value.
 func (x *explainer) fill(part *Part, v value, fr *frame) {
-	low, why := v.eval(fr)
+	low, why := v.evalValue(fr)
 	part.Low, part.High = low, low
-	if !why.set() {
+	if !why.isSet() {
 		return
 	}
 	part.Low, part.High = scgs.Value{}, scgs.Value{}
-	part.Reason = x.expr.describe(why, x.scope)
+	part.Reason = x.expr.describeCause(why, x.scope)
 	switch {
 	case v.int != nil:
 		if s := v.int(fr); !s.void && v.typ == scgs.Int {
@@ -274,18 +274,18 @@ func (x *explainer) split(n *ast.BuiltinNode) *Split {
 	var g *group
 	var holds func(*frame) truth
 	fr := x.compile(n, func(c *compiler) (err error) {
-		outer := c.enter() // As in a fold, whose steps are not those of a loop.
-		g, holds, err = c.each(n)
-		c.leave(outer)
+		outer := c.enterFold() // As in a fold, whose steps differ from a loop's.
+		g, holds, err = c.compileEach(n)
+		c.leaveFold(outer)
 		return err
 	})
 	if g.list != nil {
 		return nil // Its elements are no members.
 	}
 	s := &Split{}
-	g.begin(fr)
+	g.beginLoop(fr)
 	for i := range x.scope.members {
-		in := g.has(fr, i)
+		in := g.moveTo(fr, i)
 		if in.is == False {
 			continue
 		}

@@ -13,7 +13,7 @@ type Expression struct {
 	env    *Env
 	src    string
 	own    string // of a condition on one member: its text, of which src makes one on all
-	shift  int    // of places in what was parsed against src, in runes
+	shift  int    // of places in the parsed text against src, in runes
 	tree   node
 	result scgs.Field
 	root   value
@@ -42,8 +42,8 @@ type Uses struct {
 	Prev    bool     // the global state before, in its fields among Fields: the result may change with each new one
 }
 
-// with is what two pieces of a text use together.
-func (u Uses) with(v Uses) Uses {
+// joinUses is what two pieces of a text use together.
+func (u Uses) joinUses(v Uses) Uses {
 	return Uses{
 		Members: u.Members || v.Members, Fields: u.Fields | v.Fields, Prev: u.Prev || v.Prev, Memory: u.Memory | v.Memory,
 		Process: u.Process | v.Process, Params: u.Params | v.Params, Parent: append(u.Parent, v.Parent...),
@@ -55,14 +55,14 @@ func (u Uses) membersOnly() bool {
 	return !u.Prev && u.Memory == 0 && u.Process == 0 && len(u.Parent) == 0
 }
 
-// overlaps is whether there is something that both use.
-func (u *Uses) overlaps(v *Uses) bool {
+// overlapsUses is whether there is something that both use.
+func (u *Uses) overlapsUses(v *Uses) bool {
 	return u.Fields&v.Fields != 0 || u.Memory&v.Memory != 0 || u.Members && v.Members || u.Prev && v.Prev || u.Process&v.Process != 0 ||
 		len(v.Parent) > 0 && slices.ContainsFunc(u.Parent, func(name string) bool { return slices.Contains(v.Parent, name) })
 }
 
-// sorted returns the same Uses with the signals in order, each once.
-func (u Uses) sorted() Uses {
+// sortSignals returns the same Uses with the signals in order, each once.
+func (u Uses) sortSignals() Uses {
 	slices.Sort(u.Parent)
 	u.Parent = slices.Compact(u.Parent)
 	return u
@@ -104,11 +104,11 @@ func (p *Expression) Uses() Uses { return p.uses }
 // an unknown verdict.
 func (p *Expression) Eval(s *Scope) Verdict {
 	if p.root.bool == nil {
-		panic(fmt.Sprintf("predicates: %q is no condition but %s", p.src, p.root.what()))
+		panic(fmt.Sprintf("predicates: %q is no condition but %s", p.src, p.root.typeName()))
 	}
-	t := p.root.bool(s.begin(p))
+	t := p.root.bool(s.beginExpression(p))
 	if t.is == Unknown {
-		return Verdict{Reason: p.describe(t.why, s)}
+		return Verdict{Reason: p.describeCause(t.why, s)}
 	}
 	return Verdict{Truth: t.is}
 }
@@ -116,9 +116,9 @@ func (p *Expression) Eval(s *Scope) Verdict {
 // EvalValue computes an expression of [Env.Value] or [Env.Bool]. If the value is not
 // known it is Invalid, and the reason says why.
 func (p *Expression) EvalValue(s *Scope) (scgs.Value, string) {
-	v, why := p.root.eval(s.begin(p))
-	if why.set() {
-		return scgs.Value{}, p.describe(why, s)
+	v, why := p.root.evalValue(s.beginExpression(p))
+	if why.isSet() {
+		return scgs.Value{}, p.describeCause(why, s)
 	}
 	return v, ""
 }
@@ -127,23 +127,23 @@ func (p *Expression) EvalValue(s *Scope) (scgs.Value, string) {
 // an expression of [Env.Members], in ascending order. If it is not known of some
 // member whether it belongs, the reason says so of the first one.
 func (p *Expression) EvalMembers(dst []int, s *Scope) ([]int, string) {
-	fr, g := s.begin(p), p.root.group
+	fr, g := s.beginExpression(p), p.root.group
 	if g == nil {
-		panic(fmt.Sprintf("predicates: %q is no group of members but %s", p.src, p.root.what()))
+		panic(fmt.Sprintf("predicates: %q is no group of members but %s", p.src, p.root.typeName()))
 	}
-	g.begin(fr)
+	g.beginLoop(fr)
 	var why cause
 	for i := range s.members {
-		switch in := g.has(fr, i); in.is {
+		switch in := g.moveTo(fr, i); in.is {
 		case True:
 			dst = append(dst, i)
 		case Unknown:
-			why = either(why, in.why)
+			why = eitherCause(why, in.why)
 		case False:
 		}
 	}
-	if why.set() {
-		return dst, p.describe(why, s)
+	if why.isSet() {
+		return dst, p.describeCause(why, s)
 	}
 	return dst, ""
 }

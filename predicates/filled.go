@@ -37,7 +37,7 @@ func (*fuser) Visit(n *node) {
 		return // A name of the user's.
 	}
 	outer.Node = inner.Node
-	outer.Property = placed(&ast.StringNode{Value: filled + name.Value}, name)
+	outer.Property = placeLike(&ast.StringNode{Value: filled + name.Value}, name)
 }
 
 // notFilled refuses .work alone, and .work.NAME with a name that there is not.

@@ -25,19 +25,19 @@ var functions map[string]function
 
 func init() {
 	functions = map[string]function{
-		"all":      {2, 2, 2, (*compiler).quantifier},
-		"any":      {2, 2, 2, (*compiler).quantifier},
-		"none":     {2, 2, 2, (*compiler).quantifier},
-		"one":      {2, 2, 2, (*compiler).quantifier},
-		"count":    {1, 2, 2, (*compiler).counter},
-		"len":      {1, 1, 1, (*compiler).length},
-		"filter":   {2, 2, 0, (*compiler).filter},
-		"map":      {2, 2, 0, (*compiler).mapping},
-		"find":     {2, 2, 0, (*compiler).find},
-		"sum":      {1, 2, 2, (*compiler).sum},
-		"mean":     {1, 1, 1, (*compiler).sum},
-		"min":      {1, MaxNodes, 1, (*compiler).extreme},
-		"max":      {1, MaxNodes, 1, (*compiler).extreme},
+		"all":      {2, 2, 2, (*compiler).compileQuantifier},
+		"any":      {2, 2, 2, (*compiler).compileQuantifier},
+		"none":     {2, 2, 2, (*compiler).compileQuantifier},
+		"one":      {2, 2, 2, (*compiler).compileQuantifier},
+		"count":    {1, 2, 2, (*compiler).compileCount},
+		"len":      {1, 1, 1, (*compiler).compileLength},
+		"filter":   {2, 2, 0, (*compiler).compileFilter},
+		"map":      {2, 2, 0, (*compiler).compileMapping},
+		"find":     {2, 2, 0, (*compiler).compileFind},
+		"sum":      {1, 2, 2, (*compiler).compileSum},
+		"mean":     {1, 1, 1, (*compiler).compileSum},
+		"min":      {1, MaxNodes, 1, (*compiler).compileExtreme},
+		"max":      {1, MaxNodes, 1, (*compiler).compileExtreme},
 		"abs":      {1, 1, 0, (*compiler).abs},
 		"floor":    {1, 1, 0, (*compiler).round},
 		"ceil":     {1, 1, 0, (*compiler).round},
@@ -54,10 +54,10 @@ func Functions() []string {
 	return slices.Sorted(maps.Keys(functions))
 }
 
-func (c *compiler) call(n *ast.BuiltinNode) (value, error) {
+func (c *compiler) compileCall(n *ast.BuiltinNode) (value, error) {
 	f, ok := functions[n.Name]
 	if !ok {
-		return value{}, c.foreign(n) // the guard has refused it by name
+		return value{}, c.refuseForeign(n) // the guard has refused it by name
 	}
 	if k := len(n.Arguments); k < f.least || k > f.most {
 		return value{}, c.errorf(n, "", "%s takes %s, here are %d", n.Name, arguments(f), k)
@@ -75,56 +75,56 @@ func arguments(f function) string {
 	return "one argument"
 }
 
-// number compiles an argument that must be a number.
-func (c *compiler) number(n *ast.BuiltinNode, arg node) (value, error) {
-	v, err := c.compile(arg)
+// compileNumber compiles an argument that must be a number.
+func (c *compiler) compileNumber(n *ast.BuiltinNode, arg node) (value, error) {
+	v, err := c.compileNode(arg)
 	if err != nil {
 		return value{}, err
 	}
-	if !v.numeric() && (v.typ != scgs.Duration || n.Name != "min" && n.Name != "max") {
+	if !v.isNumeric() && (v.typ != scgs.Duration || n.Name != "min" && n.Name != "max") {
 		hint := ""
 		if v.group != nil {
 			hint = "take a number of the group first, such as max(map(members, .x))"
 		}
-		return value{}, c.errorf(arg, hint, "%s needs a number, this is %s", n.Name, v.what())
+		return value{}, c.errorf(arg, hint, "%s needs a number, this is %s", n.Name, v.typeName())
 	}
 	return v, nil
 }
 
 func (c *compiler) abs(n *ast.BuiltinNode) (value, error) {
-	v, err := c.number(n, n.Arguments[0])
+	v, err := c.compileNumber(n, n.Arguments[0])
 	if err != nil {
 		return value{}, err
 	}
-	overflow := at(intOverflow, offset(n))
+	overflow := causeAt(intOverflow, offsetOf(n))
 	if v.typ == scgs.Int {
-		return intValue(func(fr *frame) span[int64] { return absolute(v.int(fr), overflow) }), nil
+		return intValue(func(fr *frame) span[int64] { return absoluteSpan(v.int(fr), overflow) }), nil
 	}
-	return floatValue(func(fr *frame) span[float64] { return absolute(v.float(fr), overflow) }), nil
+	return floatValue(func(fr *frame) span[float64] { return absoluteSpan(v.float(fr), overflow) }), nil
 }
 
 // round compiles floor, ceil and round; as in expr, the result is a float.
 func (c *compiler) round(n *ast.BuiltinNode) (value, error) {
-	v, err := c.number(n, n.Arguments[0])
+	v, err := c.compileNumber(n, n.Arguments[0])
 	if err != nil {
 		return value{}, err
 	}
 	f := map[string]func(float64) float64{"floor": math.Floor, "ceil": math.Ceil, "round": math.Round}[n.Name]
 	x := v.toFloat().float
-	return floatValue(func(fr *frame) span[float64] { return monotone(x(fr), f) }), nil
+	return floatValue(func(fr *frame) span[float64] { return applyMonotone(x(fr), f) }), nil
 }
 
 func (c *compiler) toInt(n *ast.BuiltinNode) (value, error) {
-	v, err := c.number(n, n.Arguments[0])
+	v, err := c.compileNumber(n, n.Arguments[0])
 	if err != nil || v.typ == scgs.Int {
 		return v, err
 	}
-	overflow := at(intOverflow, offset(n))
-	return intValue(func(fr *frame) span[int64] { return truncate(v.float(fr), overflow) }), nil
+	overflow := causeAt(intOverflow, offsetOf(n))
+	return intValue(func(fr *frame) span[int64] { return truncateSpan(v.float(fr), overflow) }), nil
 }
 
 func (c *compiler) toFloat(n *ast.BuiltinNode) (value, error) {
-	v, err := c.number(n, n.Arguments[0])
+	v, err := c.compileNumber(n, n.Arguments[0])
 	if err != nil {
 		return value{}, err
 	}
@@ -141,5 +141,5 @@ func (c *compiler) duration(n *ast.BuiltinNode) (value, error) {
 	if err != nil {
 		return value{}, c.errorf(s, "a duration is a number with a unit, such as 200ms, 1.5s or 1h30m", "%q is not a duration", s.Value)
 	}
-	return durationValue(constant(point(int64(d)))), nil
+	return durationValue(constantOf(pointSpan(int64(d)))), nil
 }

@@ -24,8 +24,8 @@ type group struct {
 	at     int    // place in the text
 }
 
-// begin prepares a loop over the group.
-func (g *group) begin(fr *frame) {
+// beginLoop prepares a loop over the group.
+func (g *group) beginLoop(fr *frame) {
 	for _, prepare := range g.before {
 		prepare(fr)
 	}
@@ -35,20 +35,20 @@ func (g *group) begin(fr *frame) {
 	}
 }
 
-// has moves the loop to element i and says whether the group has it.
-func (g *group) has(fr *frame, i int) truth {
+// moveTo moves the loop to element i and says whether the group has it.
+func (g *group) moveTo(fr *frame, i int) truth {
 	fr.loop[g.slot] = i
-	in := g.there(fr)
+	in := g.hasCurrent(fr)
 	for _, when := range g.when {
-		if in = and(in, when(fr)); in.is == False {
+		if in = andTruth(in, when(fr)); in.is == False {
 			break
 		}
 	}
 	return in
 }
 
-// members is the group of all members.
-func (c *compiler) members() value {
+// memberGroup is the group of all members.
+func (c *compiler) memberGroup() value {
 	c.uses.Members = true
 	slot := len(c.loops)
 	c.loop = max(c.loop, slot)
@@ -56,12 +56,12 @@ func (c *compiler) members() value {
 	return value{group: &group{slot: slot, elem: value{item: member, own: true}, steps: 1}}
 }
 
-// group compiles the first argument of a function over a group.
-func (c *compiler) group(n *ast.BuiltinNode) (*group, error) {
+// compileGroup compiles the first argument of a function over a group.
+func (c *compiler) compileGroup(n *ast.BuiltinNode) (*group, error) {
 	if len(n.Arguments) == 0 {
 		return nil, c.errorf(n, "write "+n.Name+"(members, ...)", "%s needs a group", n.Name)
 	}
-	v, err := c.compile(n.Arguments[0])
+	v, err := c.compileNode(n.Arguments[0])
 	if err != nil {
 		return nil, err
 	}
@@ -69,18 +69,18 @@ func (c *compiler) group(n *ast.BuiltinNode) (*group, error) {
 		return nil, c.errorf(n, "compute the inner group once with let, before the loop", "more than %d loops over members stand inside one another", MaxLoops)
 	}
 	if v.group == nil {
-		return nil, c.errorf(n.Arguments[0], "write "+n.Name+"(members, ...)", "%s needs a group, this is %s", n.Name, v.what())
+		return nil, c.errorf(n.Arguments[0], "write "+n.Name+"(members, ...)", "%s needs a group, this is %s", n.Name, v.typeName())
 	}
 	g := *v.group
-	g.at = offset(n)
+	g.at = offsetOf(n)
 	return &g, nil
 }
 
-// body compiles what a function does with each element of a group: the second
+// compileBody compiles what a function does with each element of a group: the second
 // argument, or the element itself if there is none.
-func (c *compiler) body(n *ast.BuiltinNode, g *group) (value, int, error) {
+func (c *compiler) compileBody(n *ast.BuiltinNode, g *group) (value, int, error) {
 	if len(n.Arguments) == 1 {
-		return g.elem, g.steps, c.inside(g, func() error { return c.charge(n, g.steps) })
+		return g.elem, g.steps, c.compileInside(g, func() error { return c.chargeSteps(n, g.steps) })
 	}
 	part := n.Arguments[1]
 	if p, ok := part.(*ast.PredicateNode); ok {
@@ -88,17 +88,17 @@ func (c *compiler) body(n *ast.BuiltinNode, g *group) (value, int, error) {
 	}
 	var v value
 	before := c.cost
-	err := c.inside(g, func() (err error) {
-		v, err = c.compile(part)
+	err := c.compileInside(g, func() (err error) {
+		v, err = c.compileNode(part)
 		return err
 	})
-	return v, (c.cost - before) / times(c.factor, c.bound(g)), err
+	return v, (c.cost - before) / multiplySteps(c.factor, c.greatestSize(g)), err
 }
 
-// inside runs compile as the body of a loop over the group.
-func (c *compiler) inside(g *group, compile func() error) error {
+// compileInside runs compile as the body of a loop over the group.
+func (c *compiler) compileInside(g *group, compile func() error) error {
 	outer := c.factor
-	c.factor = times(c.factor, c.bound(g))
+	c.factor = multiplySteps(c.factor, c.greatestSize(g))
 	c.loops = append(c.loops, loop{g.elem, g.list != nil})
 	err := compile()
 	c.loops = c.loops[:len(c.loops)-1]
@@ -106,54 +106,54 @@ func (c *compiler) inside(g *group, compile func() error) error {
 	return err
 }
 
-// each compiles a group and a condition on its elements.
-func (c *compiler) each(n *ast.BuiltinNode) (*group, func(*frame) truth, error) {
-	g, err := c.group(n)
+// compileEach compiles a group and a condition on its elements.
+func (c *compiler) compileEach(n *ast.BuiltinNode) (*group, func(*frame) truth, error) {
+	g, err := c.compileGroup(n)
 	if err != nil {
 		return nil, nil, err
 	}
-	v, _, err := c.body(n, g)
+	v, _, err := c.compileBody(n, g)
 	if err != nil {
 		return nil, nil, err
 	}
 	if v.bool == nil {
-		return nil, nil, c.errorf(n.Arguments[len(n.Arguments)-1], "write a condition on the member, such as .online", "%s needs a condition, this is %s", n.Name, v.what())
+		return nil, nil, c.errorf(n.Arguments[len(n.Arguments)-1], "write a condition on the member, such as .online", "%s needs a condition, this is %s", n.Name, v.typeName())
 	}
 	return g, v.bool, nil
 }
 
-// filter adds a condition to a group.
-func (c *compiler) filter(n *ast.BuiltinNode) (value, error) {
-	g, cond, err := c.each(n)
+// compileFilter adds a condition to a group.
+func (c *compiler) compileFilter(n *ast.BuiltinNode) (value, error) {
+	g, cond, err := c.compileEach(n)
 	if err != nil {
 		return value{}, err
 	}
 	g.when = append(slices.Clip(g.when), cond)
-	g.key += "|" + g.element(n)
+	g.key += "|" + g.elementOf(n)
 	return value{group: g}, nil
 }
 
-// mapping changes the value taken of each element.
-func (c *compiler) mapping(n *ast.BuiltinNode) (value, error) {
-	g, err := c.group(n)
+// compileMapping changes the value taken of each element.
+func (c *compiler) compileMapping(n *ast.BuiltinNode) (value, error) {
+	g, err := c.compileGroup(n)
 	if err != nil {
 		return value{}, err
 	}
-	v, steps, err := c.body(n, g)
+	v, steps, err := c.compileBody(n, g)
 	if err != nil {
 		return value{}, err
 	}
-	if !v.scalar() {
-		return value{}, c.errorf(n.Arguments[1], "map to a field or a value, such as .name", "map needs a value for each element, this is %s", v.what())
+	if !v.isScalar() {
+		return value{}, c.errorf(n.Arguments[1], "map to a field or a value, such as .name", "map needs a value for each element, this is %s", v.typeName())
 	}
-	g.number = g.element(n)
+	g.number = g.elementOf(n)
 	g.elem, g.steps = v, steps
 	return value{group: g}, nil
 }
 
-// find compiles the first member that a condition holds for.
-func (c *compiler) find(n *ast.BuiltinNode) (value, error) {
-	g, cond, err := c.each(n)
+// compileFind compiles the first member that a condition holds for.
+func (c *compiler) compileFind(n *ast.BuiltinNode) (value, error) {
+	g, cond, err := c.compileEach(n)
 	if err != nil {
 		return value{}, err
 	}
@@ -161,9 +161,9 @@ func (c *compiler) find(n *ast.BuiltinNode) (value, error) {
 		return value{}, c.errorf(n.Arguments[0], "write find(members, ...)", "find needs members, this is a list of values")
 	}
 	return value{prev: g.elem.prev, item: func(fr *frame) item {
-		g.begin(fr)
+		g.beginLoop(fr)
 		for i := range fr.s.members {
-			switch t := and(g.has(fr, i), cond(fr)); t.is {
+			switch t := andTruth(g.moveTo(fr, i), cond(fr)); t.is {
 			case True:
 				return g.elem.item(fr)
 			case Unknown:
@@ -171,6 +171,6 @@ func (c *compiler) find(n *ast.BuiltinNode) (value, error) {
 			case False:
 			}
 		}
-		return item{why: at(noMatch, g.at)}
+		return item{why: causeAt(noMatch, g.at)}
 	}}, nil
 }

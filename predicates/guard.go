@@ -20,9 +20,9 @@ const (
 	MaxSetup   = 100 * MaxSteps // steps to build the incremental aggregates when an epoch begins, at the member limit
 )
 
-// guard refuses what must not reach a recursive parser: text that is long,
+// guardText refuses what must not reach a recursive parser: text that is long,
 // badly encoded or deeply nested. The lexer it uses does not recurse.
-func guard(src string) error {
+func guardText(src string) error {
 	if len(src) > MaxSource {
 		return errorAt("", 0, "split it into several predicates", "the text has %d bytes, at most %d are allowed", len(src), MaxSource)
 	}
@@ -86,8 +86,8 @@ var elsewhere = map[string]string{
 	"every": "write all(members, CONDITION)", "forall": "write all(members, CONDITION)",
 }
 
-// guardNesting counts the brackets open around each token and the unary
-// operators that wait for their operand; open holds those of the brackets.
+// guardNesting counts the brackets open around each token and the unary operators that wait for
+// their operand; open holds the counts of the brackets.
 func guardNesting(src string, tokens []lexer.Token) error {
 	unary, depth := 0, 0
 	var open []int

@@ -22,19 +22,19 @@ type footprint struct {
 	fault   error // the first charge over the limit
 }
 
-// enter begins a fold and returns the names read before; finish ends it.
-func (c *compiler) enter() footprint {
+// enterFold begins a fold and returns the names read before; finish ends it.
+func (c *compiler) enterFold() footprint {
 	outer := c.footprint
 	c.footprint = footprint{binding: math.MaxInt, loop: -1, cost: outer.cost}
 	c.folding++
 	return outer
 }
 
-// leave ends what enter began, and returns the names read since.
-func (c *compiler) leave(outer footprint) footprint {
+// leaveFold ends what enter began, and returns the names read since.
+func (c *compiler) leaveFold(outer footprint) footprint {
 	inner := c.footprint
 	c.folding--
-	c.uses = outer.uses.with(inner.uses)
+	c.uses = outer.uses.joinUses(inner.uses)
 	c.binding = min(outer.binding, inner.binding)
 	c.loop = max(outer.loop, inner.loop)
 	return inner
@@ -46,39 +46,39 @@ const (
 	changeSteps = 8
 )
 
-// finish makes a fold one of the expression, and decides whether it is incremental. Then
+// finishFold makes a fold part of the expression, and decides whether it is incremental. Then
 // it costs what a change of one member does, not the loop over all of them.
-func finish[T int64 | float64](c *compiler, f *fold[T], n *ast.BuiltinNode, outer footprint, kind string) error {
-	inner, g := c.leave(outer), f.group
+func finishFold[T int64 | float64](c *compiler, f *fold[T], n *ast.BuiltinNode, outer footprint, kind string) error {
+	inner, g := c.leaveFold(outer), f.group
 	f.state = len(c.folds)
 	c.folds = append(c.folds, f)
 	if g.list != nil || !inner.uses.membersOnly() || inner.binding < len(c.names) || inner.loop != len(c.loops) || len(g.before) > 0 {
 		return inner.fault
 	}
 	limit := c.env.maxMembers()
-	once := (inner.cost - outer.cost) / times(c.factor, limit) // steps for one member
+	once := (inner.cost - outer.cost) / multiplySteps(c.factor, limit) // steps for one member
 	c.cost, c.fault = outer.cost+once+changeSteps+bits.Len(uint(limit)), outer.fault
-	if err := c.charge(n, readSteps); err != nil {
+	if err := c.chargeSteps(n, readSteps); err != nil {
 		return err
 	}
-	if c.setup = min(c.setup+times(once, limit), manySteps); c.setup > MaxSetup {
+	if c.setup = min(c.setup+multiplySteps(once, limit), manySteps); c.setup > MaxSetup {
 		return c.errorf(n, "use fewer or simpler functions over members, or lower the member limit",
 			"the expression takes more than %d steps with %d members when an epoch begins", MaxSetup, limit)
 	}
-	f.key, f.fields = kind+g.key+g.element(n), inner.uses.Fields
+	f.key, f.fields = kind+g.key+g.elementOf(n), inner.uses.Fields
 	return nil
 }
 
-// element is the identity of the value that a function takes of each element of a group.
-func (g *group) element(n *ast.BuiltinNode) string {
+// elementOf is the identity of the value that a function takes of each element of a group.
+func (g *group) elementOf(n *ast.BuiltinNode) string {
 	if len(n.Arguments) == 1 {
 		return g.number
 	}
 	return g.number + identity(n.Arguments[1])
 }
 
-// identity is a text that is equal for equal trees, and for no others: the nodes
-// with the operands first, each with what else it has.
+// identity is a text that is equal for equal trees, and for no others: the nodes with the
+// operands first, each with its other parts.
 func identity(n node) string {
 	var w treeWriter
 	ast.Walk(&n, &w)
@@ -119,8 +119,8 @@ func (w *treeWriter) Visit(n *ast.Node) {
 // below the greatest int.
 const manySteps = 1 << 40
 
-// times multiplies counts of steps.
-func times(a, b int) int {
+// multiplySteps multiplies counts of steps.
+func multiplySteps(a, b int) int {
 	if b > manySteps/max(a, 1) {
 		return manySteps
 	}

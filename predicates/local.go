@@ -19,16 +19,16 @@ import (
 // any(members, c) is not taken for a threshold of 1: it fires when it becomes true
 // of the members together, and a threshold with each member that begins.
 func (p *Expression) Threshold() (local *Expression, k int, err error) {
-	other := errorAt(p.src, offset(p.tree), "write count(members, CONDITION) >= K, and nothing else beside it", "a threshold is count(members, condition) >= k alone")
+	other := errorAt(p.src, offsetOf(p.tree), "write count(members, CONDITION) >= K, and nothing else beside it", "a threshold is count(members, condition) >= k alone")
 	compare, ok := p.tree.(*ast.BinaryNode)
 	if !ok {
 		return nil, 0, other
 	}
 	counted, number, op := compare.Left, compare.Right, compare.Operator
-	if _, first := p.env.number(counted); first {
+	if _, first := p.env.findNumber(counted); first {
 		counted, number, op = number, counted, mirrored[op]
 	}
-	limit, isNumber := p.env.number(number)
+	limit, isNumber := p.env.findNumber(number)
 	count, isCall := counted.(*ast.BuiltinNode)
 	if !isNumber || !isCall || count.Name != "count" || op != ">=" && op != ">" {
 		return nil, 0, other
@@ -37,16 +37,16 @@ func (p *Expression) Threshold() (local *Expression, k int, err error) {
 		k++
 	}
 	if k < 1 {
-		return nil, 0, errorAt(p.src, offset(number), "ask for 1 member at least", "so many members satisfy every condition")
+		return nil, 0, errorAt(p.src, offsetOf(number), "ask for 1 member at least", "so many members satisfy every condition")
 	}
-	if local, err = p.local(count); err != nil {
+	if local, err = p.compileLocal(count); err != nil {
 		return nil, 0, err
 	}
 	return local, k, nil
 }
 
-// number is an int that is written out, or stands for its name.
-func (e *Env) number(n node) (int, bool) {
+// findNumber is an int that is written out, or stands for its name.
+func (e *Env) findNumber(n node) (int, bool) {
 	switch n := n.(type) {
 	case *ast.IntegerNode:
 		return n.Value, true
@@ -67,14 +67,14 @@ var mirrored = map[string]string{"<=": ">=", "<": ">"}
 func (p *Expression) Conjunction() (local *Expression, err error) {
 	call, ok := p.tree.(*ast.BuiltinNode)
 	if !ok || call.Name != "all" {
-		return nil, errorAt(p.src, offset(p.tree), "write all(members, CONDITION), or leave the modality out",
+		return nil, errorAt(p.src, offsetOf(p.tree), "write all(members, CONDITION), or leave the modality out",
 			"a modality is for all(members, condition) alone")
 	}
-	return p.local(call)
+	return p.compileLocal(call)
 }
 
-// local compiles the condition of a function over all members for one member.
-func (p *Expression) local(call *ast.BuiltinNode) (*Expression, error) {
+// compileLocal compiles the condition of a function over all members for one member.
+func (p *Expression) compileLocal(call *ast.BuiltinNode) (*Expression, error) {
 	c := &compiler{env: p.env, src: p.src, factor: 1}
 	const hint = "a local condition reads the fields of a single member, its .name and .host"
 	if len(call.Arguments) != 2 {
@@ -85,20 +85,20 @@ func (p *Expression) local(call *ast.BuiltinNode) (*Expression, error) {
 	}
 	w := locals{fields: p.env.localFields()}
 	ast.Walk(&call.Arguments[1], &w)
-	if foreign := w.foreign(); foreign != nil {
+	if foreign := w.findForeign(); foreign != nil {
 		return nil, c.errorf(foreign, hint, "the condition has to be a local one, and this is not of the member alone")
 	}
-	g, cond, err := c.each(call)
+	g, cond, err := c.compileEach(call)
 	if err != nil {
 		return nil, err
 	}
 	one := func(fr *frame) truth {
-		g.has(fr, 0)
+		g.moveTo(fr, 0)
 		return cond(fr)
 	}
 	return &Expression{
 		env: p.env, src: p.src, tree: p.tree, root: boolValue(one), result: p.result,
-		cost: c.cost, setup: c.setup, vars: c.vars, folds: c.folds, uses: c.uses.sorted(),
+		cost: c.cost, setup: c.setup, vars: c.vars, folds: c.folds, uses: c.uses.sortSignals(),
 	}, nil
 }
 
@@ -136,9 +136,9 @@ func (w *locals) Visit(n *node) {
 	}
 }
 
-// foreign is something that is not of the member alone, or nil. A let hides no
+// findForeign is something that is not of the member alone, or nil. A let hides no
 // name that means something outside.
-func (w *locals) foreign() node {
+func (w *locals) findForeign() node {
 	for _, n := range w.names {
 		if !slices.Contains(w.lets, n.Value) && !isParams(n) {
 			return n

@@ -35,11 +35,11 @@ func truthOf(b bool) truth {
 	return truth{is: False}
 }
 
-func unknown(why cause) truth { return truth{why: why} }
+func unknownTruth(why cause) truth { return truth{why: why} }
 
 // not, and, or are strong Kleene: an operand that decides the result alone does
 // so whatever the other one is.
-func not(a truth) truth {
+func notTruth(a truth) truth {
 	switch a.is {
 	case True:
 		return truth{is: False}
@@ -50,7 +50,7 @@ func not(a truth) truth {
 	return a
 }
 
-func and(a, b truth) truth {
+func andTruth(a, b truth) truth {
 	switch {
 	case a.is == False || b.is == False:
 		return truth{is: False}
@@ -60,10 +60,10 @@ func and(a, b truth) truth {
 	return b
 }
 
-func or(a, b truth) truth { return not(and(not(a), not(b))) }
+func orTruth(a, b truth) truth { return notTruth(andTruth(notTruth(a), notTruth(b))) }
 
-// same is whether two truth values are the same known one; it is Kleene's ==.
-func same(a, b truth) truth {
+// sameTruth is whether two truth values are the same known one; it is Kleene's ==.
+func sameTruth(a, b truth) truth {
 	switch {
 	case a.is == Unknown:
 		return a
@@ -79,12 +79,12 @@ type text struct {
 	why cause
 }
 
-func (a text) equals(b text) truth {
+func (a text) equalsText(b text) truth {
 	switch {
-	case a.why.set():
-		return unknown(a.why)
-	case b.why.set():
-		return unknown(b.why)
+	case a.why.isSet():
+		return unknownTruth(a.why)
+	case b.why.isSet():
+		return unknownTruth(b.why)
 	}
 	return truthOf(a.s == b.s)
 }

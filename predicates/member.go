@@ -37,7 +37,7 @@ func (e *Env) Member(src string, numbers, lists bool) (*MemberExpression, error)
 }
 
 func (e *Env) member(wrapped string, numbers, lists bool) (*MemberExpression, error) {
-	tree, _, err := e.parse(wrapped)
+	tree, _, err := e.parseText(wrapped)
 	if err != nil {
 		return nil, err
 	}
@@ -54,14 +54,14 @@ func (e *Env) member(wrapped string, numbers, lists bool) (*MemberExpression, er
 		name, _ := n.(*ast.StringNode)
 		return name == nil || name.Value != "prev"
 	})
-	if foreign := w.foreign(); foreign != nil {
+	if foreign := w.findForeign(); foreign != nil {
 		return nil, c.errorf(foreign, "the expression reads the fields of a single member, its .name and .host", "the expression must read one member alone, and this part does not")
 	}
-	g, err := c.group(call)
+	g, err := c.compileGroup(call)
 	if err != nil {
 		return nil, err
 	}
-	v, _, err := c.body(call, g)
+	v, _, err := c.compileBody(call, g)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (e *Env) member(wrapped string, numbers, lists bool) (*MemberExpression, er
 	}
 	m := &MemberExpression{members: g, value: v}
 	m.expr = &Expression{
-		env: e.origin(), src: wrapped, tree: call, cost: c.cost, setup: c.setup, vars: c.vars, folds: c.folds, uses: c.uses.sorted(),
+		env: e.scopeEnv(), src: wrapped, tree: call, cost: c.cost, setup: c.setup, vars: c.vars, folds: c.folds, uses: c.uses.sortSignals(),
 	}
 	return m, nil
 }
@@ -95,7 +95,7 @@ func (c *compiler) wanted(n node, v value, numbers, lists bool) (value, error) {
 	number := of.typ == scgs.Int || of.typ == scgs.Float
 	switch {
 	case numbers && !number, !numbers && of.typ != scgs.Int && of.typ != scgs.String:
-		return value{}, c.errorf(n, "use a field of that type", "%s is wanted, this is %s", what, v.what())
+		return value{}, c.errorf(n, "use a field of that type", "%s is wanted, this is %s", what, v.typeName())
 	case !numbers:
 		return v, nil
 	case lists:
@@ -113,29 +113,29 @@ func (m *MemberExpression) Expression() *Expression { return m.expr }
 // Eval appends to dst the value of the expression for member i, or the elements of
 // its list. If something of that is not known the reason says why.
 func (m *MemberExpression) Eval(dst []scgs.Value, s *Scope, i int) ([]scgs.Value, string) {
-	fr := s.begin(m.expr)
-	m.members.begin(fr)
-	m.members.has(fr, i)
+	fr := s.beginExpression(m.expr)
+	m.members.beginLoop(fr)
+	m.members.moveTo(fr, i)
 	if m.value.group == nil {
-		v, why := m.value.eval(fr)
-		if why.set() {
-			return dst, m.expr.describe(why, s)
+		v, why := m.value.evalValue(fr)
+		if why.isSet() {
+			return dst, m.expr.describeCause(why, s)
 		}
 		return append(dst, v), ""
 	}
 	g := m.value.group
-	g.begin(fr)
-	for at := range g.size(fr) {
-		in := g.has(fr, at)
+	g.beginLoop(fr)
+	for at := range g.loopSize(fr) {
+		in := g.moveTo(fr, at)
 		if in.is == False {
 			continue
 		}
-		v, why := g.elem.eval(fr)
+		v, why := g.elem.evalValue(fr)
 		if in.is == Unknown {
 			why = in.why
 		}
-		if why.set() {
-			return dst, m.expr.describe(why, s)
+		if why.isSet() {
+			return dst, m.expr.describeCause(why, s)
 		}
 		dst = append(dst, v)
 	}

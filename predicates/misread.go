@@ -15,10 +15,10 @@ const notIn = "write x not in [...], or (not x) in [...] if that is meant"
 // which is (not x) in [...]. It returns nil if there is nothing of the kind.
 func Misread(src string) *Error {
 	w := misreadings{src: src}
-	tree, err := parse(src)
+	tree, err := parseTree(src)
 	if err != nil { // It may be about one member.
 		w.src = memberBefore + src + memberAfter
-		tree, err = parse(w.src)
+		tree, err = parseTree(w.src)
 	}
 	if err != nil {
 		return nil //nolint:nilerr // Compile tells of a text that does not compile.
@@ -40,8 +40,8 @@ func (w *misreadings) Visit(n *node) {
 	if !ok || in.Operator != "in" || w.found != nil {
 		return
 	}
-	if not, ok := negation(in.Left); ok && !w.closed(offset(not), offset(in)) {
-		w.found = errorAt(w.src, offset(not), notIn, "%s applies to the left side of in alone: %[1]s x in [...] is read as (%[1]s x) in [...]", not.Operator)
+	if not, ok := negation(in.Left); ok && !w.closed(offsetOf(not), offsetOf(in)) {
+		w.found = errorAt(w.src, offsetOf(not), notIn, "%s applies to the left side of in alone: %[1]s x in [...] is read as (%[1]s x) in [...]", not.Operator)
 	}
 }
 
@@ -70,14 +70,14 @@ func negation(n node) (not *ast.UnaryNode, ok bool) {
 	return not, ok && (not.Operator == "not" || not.Operator == "!")
 }
 
-// misplaced gives the refusal of a left side the hint that not belongs before the whole
+// hintMisplacedNot gives the refusal of a left side the hint that not belongs before the whole
 // comparison, if that is why it is refused.
-func (c *compiler) misplaced(n *ast.BinaryNode, refused error) error {
+func (c *compiler) hintMisplacedNot(n *ast.BinaryNode, refused error) error {
 	not, ok := negation(n.Left)
 	if !ok {
 		return refused
 	}
-	v, err := c.compile(not.Node)
+	v, err := c.compileNode(not.Node)
 	fault, is := errors.AsType[*Error](refused)
 	if err != nil || v.bool != nil || !is {
 		return refused

@@ -16,20 +16,20 @@ var roots = []string{"members", "prev", "memory", "process", "from_parent", "par
 // own are the fields that every member has beside its declared state.
 var own = []string{"name", "host", "online"}
 
-func (c *compiler) identifier(n *ast.IdentifierNode) (value, error) {
+func (c *compiler) compileIdentifier(n *ast.IdentifierNode) (value, error) {
 	for i, b := range c.names {
 		if b.name != n.Value {
 			continue
 		}
-		if b.read.scalar() || b.read.item != nil {
+		if b.read.isScalar() || b.read.item != nil {
 			c.binding = min(c.binding, i)
 			return b.read, nil
 		}
-		return c.compile(b.tree)
+		return c.compileNode(b.tree)
 	}
 	switch n.Value {
 	case "members":
-		return c.members(), nil
+		return c.memberGroup(), nil
 	case "prev":
 		return c.prevMembers(n)
 	case "memory", "from_parent", "params":
@@ -65,7 +65,7 @@ func (c *compiler) unknownName(n *ast.IdentifierNode) error {
 		hint = fmt.Sprintf("write memory.%s", n.Value)
 	case c.env.param(n.Value) >= 0:
 		hint = fmt.Sprintf("write params.%s", n.Value)
-	case c.env.word(n.Value):
+	case c.env.isWord(n.Value):
 		hint = fmt.Sprintf("a word of an enum stands in quotes: %q", n.Value)
 	default:
 		hint = "an expression is about members, memory.NAME and from_parent.SIGNAL.FIELD"
@@ -73,8 +73,8 @@ func (c *compiler) unknownName(n *ast.IdentifierNode) error {
 	return c.errorf(n, hint, "unknown name %q", n.Value)
 }
 
-// pointer is # or the nothing before .field: the element of the loop around.
-func (c *compiler) pointer(n *ast.PointerNode) (value, error) {
+// compilePointer is # or the nothing before .field: the element of the loop around.
+func (c *compiler) compilePointer(n *ast.PointerNode) (value, error) {
 	if n.Name != "" {
 		return value{}, c.errorf(n, "# is the element itself, .x its field", "#%s is not part of the predicate language", n.Name)
 	}
@@ -84,12 +84,12 @@ func (c *compiler) pointer(n *ast.PointerNode) (value, error) {
 	return c.loops[len(c.loops)-1].elem, nil
 }
 
-// property is a dot or an index with a string: of memory, of a signal of the
+// compileProperty is a dot or an index with a string: of memory, of a signal of the
 // parent, or of a member.
-func (c *compiler) property(n *ast.MemberNode) (value, error) {
+func (c *compiler) compileProperty(n *ast.MemberNode) (value, error) {
 	name, ok := n.Property.(*ast.StringNode)
 	if !ok {
-		return c.index(n)
+		return c.compileIndex(n)
 	}
 	switch left := n.Node.(type) {
 	case *ast.IdentifierNode:
@@ -110,12 +110,12 @@ func (c *compiler) property(n *ast.MemberNode) (value, error) {
 			return c.fromParent(left.Property, name)
 		}
 	}
-	v, err := c.compile(n.Node)
+	v, err := c.compileNode(n.Node)
 	if err != nil {
 		return value{}, err
 	}
 	if v.item == nil {
-		return value{}, c.errorf(name, "only members have fields", "%s has no field %q", v.what(), name.Value)
+		return value{}, c.errorf(name, "only members have fields", "%s has no field %q", v.typeName(), name.Value)
 	}
 	return c.field(v, name)
 }
@@ -123,9 +123,9 @@ func (c *compiler) property(n *ast.MemberNode) (value, error) {
 // load is the value of a declared field, or the group of a list's elements.
 func (c *compiler) load(f scgs.Field, get func(*frame) (*scgs.Value, cause)) value {
 	if f.Type.IsList() {
-		return c.list(f, get)
+		return c.listGroup(f, get)
 	}
-	return load(f, get)
+	return loadField(f, get)
 }
 
 // field reads a field of a member.
@@ -148,11 +148,11 @@ func (c *compiler) field(member value, name *ast.StringNode) (value, error) {
 	case "online":
 		return boolValue(func(fr *frame) truth {
 			it := find(fr)
-			if it.why.set() {
-				return unknown(it.why)
+			if it.why.isSet() {
+				return unknownTruth(it.why)
 			}
 			if member.prev {
-				return truthOf(fr.s.prev.has(it.index))
+				return truthOf(fr.s.prev.hasPrevious(it.index))
 			}
 			return truthOf(fr.s.online[it.index])
 		}), nil
@@ -167,7 +167,7 @@ func (c *compiler) field(member value, name *ast.StringNode) (value, error) {
 	c.uses.Fields |= 1 << i
 	v := c.load(c.env.State[i], func(fr *frame) (*scgs.Value, cause) {
 		it := find(fr)
-		if it.why.set() {
+		if it.why.isSet() {
 			return nil, it.why
 		}
 		if member.prev {
@@ -184,7 +184,7 @@ func (c *compiler) field(member value, name *ast.StringNode) (value, error) {
 func ownText(find func(*frame) item, get func(*Member) string) value {
 	return value{typ: scgs.String, text: func(fr *frame) text {
 		it := find(fr)
-		if it.why.set() {
+		if it.why.isSet() {
 			return text{why: it.why}
 		}
 		return text{s: get(&fr.s.members[it.index])}
@@ -197,7 +197,7 @@ func (c *compiler) memory(name *ast.StringNode) (value, error) {
 		return value{}, c.unknownField(name, "unknown variable memory.%s", "variable", fieldNames(c.env.Memory))
 	}
 	c.uses.Memory |= 1 << i
-	return load(c.env.Memory[i], func(fr *frame) (*scgs.Value, cause) { return fr.s.memoryValue(i) }), nil
+	return loadField(c.env.Memory[i], func(fr *frame) (*scgs.Value, cause) { return fr.s.memoryValue(i) }), nil
 }
 
 // param is the place of a parameter, or -1.
@@ -230,7 +230,7 @@ func (c *compiler) parameter(name *ast.StringNode) (value, error) {
 	}
 	c.uses.Params |= 1 << i
 	p := &c.env.Params[i]
-	return load(p.Field, func(*frame) (*scgs.Value, cause) { return &p.Value, cause{} }), nil
+	return loadField(p.Field, func(*frame) (*scgs.Value, cause) { return &p.Value, cause{} }), nil
 }
 
 func (c *compiler) process(name *ast.StringNode) (value, error) {
@@ -260,7 +260,7 @@ func (c *compiler) fromParent(signal node, name *ast.StringNode) (value, error) 
 		return value{}, c.unknownField(name, "unknown field %q of the signal "+s.Value, "field", fieldNames(fields))
 	}
 	c.uses.Parent = append(c.uses.Parent, s.Value)
-	return load(fields[f], func(fr *frame) (*scgs.Value, cause) { return fr.s.parentValue(i, f) }), nil
+	return loadField(fields[f], func(fr *frame) (*scgs.Value, cause) { return fr.s.parentValue(i, f) }), nil
 }
 
 func (c *compiler) signal(name string) int {
@@ -273,7 +273,7 @@ func (c *compiler) wholeSignal(name *ast.StringNode) error {
 	if i < 0 {
 		return c.unknownSignal(name)
 	}
-	return c.errorf(name, declared("field", fieldNames(c.env.Parent[i].Fields)), "the signal %s is not a value", name.Value)
+	return c.errorf(name, listDeclared("field", fieldNames(c.env.Parent[i].Fields)), "the signal %s is not a value", name.Value)
 }
 
 func (c *compiler) unknownSignal(name *ast.StringNode) error {
@@ -289,5 +289,5 @@ func (c *compiler) unknownSignal(name *ast.StringNode) error {
 
 // unknownField names the declared fields instead.
 func (c *compiler) unknownField(n *ast.StringNode, format, what string, names []string) error {
-	return c.errorf(n, didYouMean(n.Value, names)+declared(what, names), format, n.Value)
+	return c.errorf(n, didYouMean(n.Value, names)+listDeclared(what, names), format, n.Value)
 }

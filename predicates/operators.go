@@ -9,27 +9,27 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-func (c *compiler) unary(n *ast.UnaryNode) (value, error) {
-	v, err := c.compile(n.Node)
+func (c *compiler) compileUnary(n *ast.UnaryNode) (value, error) {
+	v, err := c.compileNode(n.Node)
 	if err != nil {
 		return value{}, err
 	}
-	switch overflow := at(intOverflow, offset(n)); {
+	switch overflow := causeAt(intOverflow, offsetOf(n)); {
 	case n.Operator == "!" || n.Operator == "not":
 		if v.bool != nil {
-			return boolValue(func(fr *frame) truth { return not(v.bool(fr)) }), nil
+			return boolValue(func(fr *frame) truth { return notTruth(v.bool(fr)) }), nil
 		}
-	case n.Operator == "+" && v.numeric():
+	case n.Operator == "+" && v.isNumeric():
 		return v, nil
 	case n.Operator == "-" && v.typ == scgs.Int:
-		return intValue(func(fr *frame) span[int64] { return negate(v.int(fr), overflow) }), nil
+		return intValue(func(fr *frame) span[int64] { return negateSpan(v.int(fr), overflow) }), nil
 	case n.Operator == "-" && v.typ == scgs.Float:
-		return floatValue(func(fr *frame) span[float64] { return negate(v.float(fr), overflow) }), nil
+		return floatValue(func(fr *frame) span[float64] { return negateSpan(v.float(fr), overflow) }), nil
 	}
-	return value{}, c.errorf(n, "! and not take a condition, + and - take a number", "%s does not take %s", n.Operator, v.what())
+	return value{}, c.errorf(n, "! and not take a condition, + and - take a number", "%s does not take %s", n.Operator, v.typeName())
 }
 
-func (c *compiler) binary(n *ast.BinaryNode) (value, error) {
+func (c *compiler) compileBinary(n *ast.BinaryNode) (value, error) {
 	switch n.Operator {
 	case "in":
 		return c.in(n)
@@ -37,11 +37,11 @@ func (c *compiler) binary(n *ast.BinaryNode) (value, error) {
 	default:
 		return value{}, c.errorf(n, "the operators are && || ! == != < <= > >= in + - * / % ?:", "the operator %s is not part of the predicate language", n.Operator)
 	}
-	l, err := c.compile(n.Left)
+	l, err := c.compileNode(n.Left)
 	if err != nil {
-		return value{}, c.misplaced(n, err)
+		return value{}, c.hintMisplacedNot(n, err)
 	}
-	r, err := c.compile(n.Right)
+	r, err := c.compileNode(n.Right)
 	if err != nil {
 		return value{}, err
 	}
@@ -49,7 +49,7 @@ func (c *compiler) binary(n *ast.BinaryNode) (value, error) {
 	case "&&", "and", "||", "or":
 		return c.connective(n, l, r)
 	case "==", "!=":
-		return c.equality(n, l, r)
+		return c.compileEquality(n, l, r)
 	case "<", "<=", ">", ">=":
 		return c.order(n, l, r)
 	}
@@ -73,7 +73,7 @@ func (c *compiler) mismatch(n *ast.BinaryNode, l, r value) error {
 	case l.group != nil || r.group != nil:
 		hint = "use len, count, sum or another function of the group"
 	}
-	return c.errorf(n, hint, "%s does not join %s and %s", n.Operator, l.what(), r.what())
+	return c.errorf(n, hint, "%s does not join %s and %s", n.Operator, l.typeName(), r.typeName())
 }
 
 func (c *compiler) connective(n *ast.BinaryNode, l, r value) (value, error) {
@@ -86,7 +86,7 @@ func (c *compiler) connective(n *ast.BinaryNode, l, r value) (value, error) {
 			if a.is == False {
 				return a
 			}
-			return and(a, r.bool(fr))
+			return andTruth(a, r.bool(fr))
 		}), nil
 	}
 	return boolValue(func(fr *frame) truth {
@@ -94,11 +94,11 @@ func (c *compiler) connective(n *ast.BinaryNode, l, r value) (value, error) {
 		if a.is == True {
 			return a
 		}
-		return or(a, r.bool(fr))
+		return orTruth(a, r.bool(fr))
 	}), nil
 }
 
-func (c *compiler) equality(n *ast.BinaryNode, l, r value) (value, error) {
+func (c *compiler) compileEquality(n *ast.BinaryNode, l, r value) (value, error) {
 	if err := c.words(n, &l, &r); err != nil {
 		return value{}, err
 	}
@@ -107,7 +107,7 @@ func (c *compiler) equality(n *ast.BinaryNode, l, r value) (value, error) {
 		return value{}, c.mismatch(n, l, r)
 	}
 	if n.Operator == "!=" {
-		return boolValue(func(fr *frame) truth { return not(eq(fr)) }), nil
+		return boolValue(func(fr *frame) truth { return notTruth(eq(fr)) }), nil
 	}
 	return boolValue(eq), nil
 }
@@ -117,9 +117,9 @@ func (c *compiler) equality(n *ast.BinaryNode, l, r value) (value, error) {
 func (c *compiler) words(n *ast.BinaryNode, l, r *value) (err error) {
 	switch {
 	case l.typ == scgs.Enum && r.literal != nil:
-		*r, err = c.word(n.Right, *r, l.words)
+		*r, err = c.compileWord(n.Right, *r, l.words)
 	case r.typ == scgs.Enum && l.literal != nil:
-		*l, err = c.word(n.Left, *l, r.words)
+		*l, err = c.compileWord(n.Left, *l, r.words)
 	case l.typ == scgs.Enum && r.typ == scgs.Enum && !slices.Equal(l.words, r.words):
 		err = c.errorf(n, "compare them with words, or declare the same words for both", "the enums have different words: %s and %s", l.words, r.words)
 	}
@@ -130,25 +130,25 @@ func (c *compiler) words(n *ast.BinaryNode, l, r *value) (err error) {
 func equals(l, r value) (eq func(*frame) truth, ok bool) {
 	switch {
 	case l.typ == scgs.Int && r.typ == scgs.Float:
-		return func(fr *frame) truth { return equal(l.int(fr), r.float(fr)) }, true
+		return func(fr *frame) truth { return equalSpans(l.int(fr), r.float(fr)) }, true
 	case l.typ == scgs.Float && r.typ == scgs.Int:
 		return equals(r, l)
 	case l.typ != r.typ:
 		return nil, false
 	case l.bool != nil:
-		return func(fr *frame) truth { return same(l.bool(fr), r.bool(fr)) }, true
+		return func(fr *frame) truth { return sameTruth(l.bool(fr), r.bool(fr)) }, true
 	case l.int != nil:
-		return func(fr *frame) truth { return equal(l.int(fr), r.int(fr)) }, true
+		return func(fr *frame) truth { return equalSpans(l.int(fr), r.int(fr)) }, true
 	case l.float != nil:
-		return func(fr *frame) truth { return equal(l.float(fr), r.float(fr)) }, true
+		return func(fr *frame) truth { return equalSpans(l.float(fr), r.float(fr)) }, true
 	case l.text != nil:
-		return func(fr *frame) truth { return l.text(fr).equals(r.text(fr)) }, true
+		return func(fr *frame) truth { return l.text(fr).equalsText(r.text(fr)) }, true
 	}
 	return nil, false
 }
 
 func (c *compiler) order(n *ast.BinaryNode, l, r value) (value, error) {
-	if l.typ != r.typ && (!l.numeric() || !r.numeric()) || l.int == nil && l.float == nil {
+	if l.typ != r.typ && (!l.isNumeric() || !r.isNumeric()) || l.int == nil && l.float == nil {
 		return value{}, c.mismatch(n, l, r)
 	}
 	a, b := l, r
@@ -169,9 +169,9 @@ func (c *compiler) order(n *ast.BinaryNode, l, r value) (value, error) {
 
 // ordered is whether a is less than b or, negated, whether it is not.
 func ordered[T, U int64 | float64](a func(*frame) span[T], b func(*frame) span[U], knownA known[T], knownB known[U], negated bool) func(*frame) truth {
-	is := func(fr *frame) truth { return less(a(fr), b(fr)) }
+	is := func(fr *frame) truth { return lessSpan(a(fr), b(fr)) }
 	if negated {
-		is = func(fr *frame) truth { return not(less(a(fr), b(fr))) }
+		is = func(fr *frame) truth { return notTruth(lessSpan(a(fr), b(fr))) }
 	}
 	if knownA == nil || knownB == nil {
 		return is
@@ -179,7 +179,7 @@ func ordered[T, U int64 | float64](a func(*frame) span[T], b func(*frame) span[U
 	return func(fr *frame) truth {
 		if x, ok := knownA(fr); ok {
 			if y, ok := knownB(fr); ok {
-				return truthOf(smaller(x, y) != negated)
+				return truthOf(isSmaller(x, y) != negated)
 			}
 		}
 		return is(fr)
@@ -191,7 +191,7 @@ func (c *compiler) arithmetic(n *ast.BinaryNode, l, r value) (value, error) {
 	switch {
 	case l.typ == scgs.Duration || r.typ == scgs.Duration:
 		return c.durationArithmetic(n, l, r)
-	case n.Operator == "%" && !whole, !l.numeric(), !r.numeric():
+	case n.Operator == "%" && !whole, !l.isNumeric(), !r.isNumeric():
 		return value{}, c.mismatch(n, l, r)
 	case whole && n.Operator != "/":
 		return c.intArithmetic(n, l, r), nil
@@ -210,7 +210,7 @@ func (c *compiler) durationArithmetic(n *ast.BinaryNode, l, r value) (value, err
 		v := c.intArithmetic(n, l, r)
 		v.typ = scgs.Duration
 		return v, nil
-	case op == "*" && (l.typ == scgs.Float || r.typ == scgs.Float), op == "/" && r.numeric():
+	case op == "*" && (l.typ == scgs.Float || r.typ == scgs.Float), op == "/" && r.isNumeric():
 		return c.nanoseconds(n, c.floatArithmetic(n, l.toFloat(), r.toFloat())), nil
 	}
 	return value{}, c.mismatch(n, l, r)
@@ -218,18 +218,18 @@ func (c *compiler) durationArithmetic(n *ast.BinaryNode, l, r value) (value, err
 
 // nanoseconds is the duration of a float of nanoseconds.
 func (c *compiler) nanoseconds(n *ast.BinaryNode, v value) value {
-	overflow := at(intOverflow, offset(n))
+	overflow := causeAt(intOverflow, offsetOf(n))
 	d := durationValue(func(fr *frame) span[int64] {
 		s := v.float(fr)
 		if s.void {
-			return void[int64](s.why)
+			return unknownSpan[int64](s.why)
 		}
 		lo, fits := wholeInt(s.lo)
 		hi, also := wholeInt(s.hi)
 		if !fits || !also {
-			return void[int64](overflow)
+			return unknownSpan[int64](overflow)
 		}
-		return between(lo, hi, s.why)
+		return spanBetween(lo, hi, s.why)
 	})
 	if known := v.knownFloat; known != nil {
 		d.knownInt = func(fr *frame) (int64, bool) {
@@ -259,11 +259,11 @@ func (c *compiler) intArithmetic(n *ast.BinaryNode, l, r value) value {
 	case "*":
 		f = mulInt
 	case "%":
-		zero := at(divisionByZero, offset(n))
-		return intValue(func(fr *frame) span[int64] { return remainder(l.int(fr), r.int(fr), zero) })
+		zero := causeAt(divisionByZero, offsetOf(n))
+		return intValue(func(fr *frame) span[int64] { return remainderSpan(l.int(fr), r.int(fr), zero) })
 	}
-	overflow := at(intOverflow, offset(n))
-	v := intValue(func(fr *frame) span[int64] { return corners(l.int(fr), r.int(fr), overflow, f) })
+	overflow := causeAt(intOverflow, offsetOf(n))
+	v := intValue(func(fr *frame) span[int64] { return applyToCorners(l.int(fr), r.int(fr), overflow, f) })
 	v.knownInt = joined(l.knownInt, r.knownInt, f)
 	return v
 }
@@ -288,7 +288,7 @@ func joined[T int64 | float64](a, b known[T], f func(x, y T) (T, bool)) known[T]
 }
 
 func (c *compiler) floatArithmetic(n *ast.BinaryNode, l, r value) value {
-	nan := at(notANumber, offset(n))
+	nan := causeAt(notANumber, offsetOf(n))
 	var f func(x, y float64) (float64, bool)
 	switch n.Operator {
 	case "+":
@@ -298,10 +298,10 @@ func (c *compiler) floatArithmetic(n *ast.BinaryNode, l, r value) value {
 	case "*":
 		f = mulFloat
 	case "/":
-		zero := at(divisionByZero, offset(n))
-		return floatValue(func(fr *frame) span[float64] { return divide(l.float(fr), r.float(fr), zero, nan) })
+		zero := causeAt(divisionByZero, offsetOf(n))
+		return floatValue(func(fr *frame) span[float64] { return divideSpans(l.float(fr), r.float(fr), zero, nan) })
 	}
-	v := floatValue(func(fr *frame) span[float64] { return corners(l.float(fr), r.float(fr), nan, f) })
+	v := floatValue(func(fr *frame) span[float64] { return applyToCorners(l.float(fr), r.float(fr), nan, f) })
 	v.knownFloat = joined(l.knownFloat, r.knownFloat, f)
 	return v
 }
@@ -312,21 +312,21 @@ func (c *compiler) in(n *ast.BinaryNode) (value, error) {
 	if !ok {
 		return c.inList(n)
 	}
-	left, err := c.single(n.Left)
+	left, err := c.compileSingle(n.Left)
 	if err != nil {
-		return value{}, c.misplaced(n, err)
+		return value{}, c.hintMisplacedNot(n, err)
 	}
-	store, x := left.keep(c.vars)
+	store, x := left.keepValue(c.vars)
 	c.vars++
 	among := make([]func(*frame) truth, 0, len(list.Nodes))
 	for _, e := range list.Nodes {
-		v, err := c.compile(e)
+		v, err := c.compileNode(e)
 		if err != nil {
 			return value{}, err
 		}
 		eq := &ast.BinaryNode{Operator: "==", Left: n.Left, Right: e}
 		eq.SetLocation(e.Location())
-		is, err := c.equality(eq, x, v)
+		is, err := c.compileEquality(eq, x, v)
 		if err != nil {
 			return value{}, err
 		}
@@ -336,7 +336,7 @@ func (c *compiler) in(n *ast.BinaryNode) (value, error) {
 		store(fr)
 		found := truth{is: False}
 		for _, is := range among {
-			if found = or(found, is(fr)); found.is == True {
+			if found = orTruth(found, is(fr)); found.is == True {
 				break
 			}
 		}
@@ -344,14 +344,14 @@ func (c *compiler) in(n *ast.BinaryNode) (value, error) {
 	}), nil
 }
 
-// single compiles the value to compare with the elements of a list.
-func (c *compiler) single(n node) (value, error) {
-	v, err := c.compile(n)
+// compileSingle compiles the value to compare with the elements of a list.
+func (c *compiler) compileSingle(n node) (value, error) {
+	v, err := c.compileNode(n)
 	if err != nil {
 		return value{}, err
 	}
-	if !v.scalar() {
-		return value{}, c.errorf(n, "use a field of it", "a value is wanted, this is %s", v.what())
+	if !v.isScalar() {
+		return value{}, c.errorf(n, "use a field of it", "a value is wanted, this is %s", v.typeName())
 	}
 	return v, nil
 }

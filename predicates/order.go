@@ -15,7 +15,7 @@ type Order struct {
 
 // CompileOrder reads an order. The error is an [*Error].
 func CompileOrder(src string) (*Order, error) {
-	root, err := parse(src)
+	root, err := parseTree(src)
 	if err != nil {
 		return nil, err
 	}

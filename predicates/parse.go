@@ -21,9 +21,9 @@ import (
 
 type node = ast.Node
 
-// parse guards the text and turns it into expr's syntax tree.
-func parse(src string) (root node, err error) {
-	if err := guard(src); err != nil {
+// parseTree guards the text and turns it into expr's syntax tree.
+func parseTree(src string) (root node, err error) {
+	if err := guardText(src); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -90,9 +90,9 @@ func (l leasts) Visit(n *node) {
 	if !ok || minus.Operator != "-" {
 		return
 	}
-	if one, ok := minus.Node.(*ast.IntegerNode); ok && l[offset(one)] > 0 {
-		delete(l, offset(one))
-		*n = placed(&ast.IntegerNode{Value: math.MinInt}, minus)
+	if one, ok := minus.Node.(*ast.IntegerNode); ok && l[offsetOf(one)] > 0 {
+		delete(l, offsetOf(one))
+		*n = placeLike(&ast.IntegerNode{Value: math.MinInt}, minus)
 	}
 }
 

@@ -40,8 +40,8 @@ func (s *Scope) Next() {
 	p.changed = p.changed[:0]
 }
 
-// reset begins an epoch of so many members and values.
-func (p *prev) reset(members, values int) {
+// beginEpoch begins an epoch of so many members and values.
+func (p *prev) beginEpoch(members, values int) {
 	p.count, p.changed = 0, p.changed[:0]
 	if !p.kept {
 		return
@@ -54,17 +54,17 @@ func (p *prev) reset(members, values int) {
 	clear(p.rows)
 }
 
-// note takes note that a member's state changes.
-func (p *prev) note(i int) {
+// noteChange takes note that a member's state changes.
+func (p *prev) noteChange(i int) {
 	if p.kept && !p.dirty[i] {
 		p.dirty[i] = true
 		p.changed = append(p.changed, i)
 	}
 }
 
-// has is whether there is a global state before and the member's state was known
+// hasPrevious is whether there is a global state before and the member's state was known
 // in it.
-func (p *prev) has(i int) bool { return p.count > 1 && p.online[i] }
+func (p *prev) hasPrevious(i int) bool { return p.count > 1 && p.online[i] }
 
 func (s *Scope) prevValue(member, field int) (*scgs.Value, cause) {
 	switch p := &s.prev; {
@@ -74,7 +74,7 @@ func (s *Scope) prevValue(member, field int) (*scgs.Value, cause) {
 		return nil, cause{code: prevUnknown, member: int32(member)}
 	}
 	missing := cause{code: prevFieldMissing, member: int32(member), field: int32(field)}
-	return typed(&s.prev.rows[member*len(s.env.State)+field], s.env.State[field].Type, missing)
+	return expectType(&s.prev.rows[member*len(s.env.State)+field], s.env.State[field].Type, missing)
 }
 
 // prevMembers is the group of all members as they were in the global state before.
@@ -83,7 +83,7 @@ func (c *compiler) prevMembers(n node) (value, error) {
 		return value{}, c.errorf(n, "only the predicates of a synchronizer can read it", "the global state before is not kept here")
 	}
 	c.uses.Prev = true
-	v := c.members()
+	v := c.memberGroup()
 	v.group.elem.prev = true
 	return v, nil
 }
@@ -124,7 +124,7 @@ func (s *Scope) SetLast(rows [][]scgs.Value, inForce bool) {
 			copy(p.rows[i*n:(i+1)*n], row)
 		}
 		if inForce {
-			p.note(i)
+			p.noteChange(i)
 		}
 	}
 }

@@ -19,7 +19,7 @@ var priorityFields = []string{"weight", "size", "age", "number", "loc", "server.
 
 // CompilePriority reads a priority. The error is an [*Error].
 func CompilePriority(src string) (*Priority, error) {
-	root, err := parse(src)
+	root, err := parseTree(src)
 	if err != nil {
 		return nil, err
 	}

@@ -34,13 +34,13 @@ const (
 	intOverflow
 )
 
-func (c cause) set() bool { return c.code != noCause }
+func (c cause) isSet() bool { return c.code != noCause }
 
-// at makes a cause that names a place in the text.
-func at(code causeCode, offset int) cause { return cause{code: code, member: int32(offset)} }
+// causeAt makes a cause that names a place in the text.
+func causeAt(code causeCode, offset int) cause { return cause{code: code, member: int32(offset)} }
 
-// describe writes a cause for a person.
-func (p *Expression) describe(c cause, s *Scope) string {
+// describeCause writes a cause for a person.
+func (p *Expression) describeCause(c cause, s *Scope) string {
 	e := p.env
 	switch c.code {
 	case memberUnknown:
@@ -64,7 +64,7 @@ func (p *Expression) describe(c cause, s *Scope) string {
 		return fmt.Sprintf("member %s had no value for %s in the global state before", s.members[c.member].Name, e.State[c.field].Name)
 	case noCause, emptyGroup, emptyList, noElement, noMatch, divisionByZero, notANumber, intOverflow:
 	}
-	line, column := position(p.src, int(c.member)-p.shift)
+	line, column := positionOf(p.src, int(c.member)-p.shift)
 	return fmt.Sprintf("%s at %d:%d", faults[c.code], line, column)
 }
 

@@ -17,28 +17,28 @@ import (
 // members; and the whole expression with k rounded. The error is an *[Error].
 func (p *Expression) RosterThreshold() (local, least, when *Expression, err error) {
 	count, number, op, ok := p.counted()
-	if _, isNumber := p.env.number(number); !ok || isNumber {
+	if _, isNumber := p.env.findNumber(number); !ok || isNumber {
 		_, _, err := p.Threshold()
 		return nil, nil, nil, err
 	}
-	if local, err = p.local(count); err != nil {
+	if local, err = p.compileLocal(count); err != nil {
 		return nil, nil, nil, err
 	}
 	k := p.whole(number)
-	if when, err = p.part(placed(&ast.BinaryNode{Operator: op, Left: count, Right: k}, p.tree)); err != nil {
+	if when, err = p.part(placeLike(&ast.BinaryNode{Operator: op, Left: count, Right: k}, p.tree)); err != nil {
 		return nil, nil, nil, err
 	}
 	if op == ">" {
-		k = placed(&ast.BinaryNode{Operator: "+", Left: k, Right: placed(&ast.IntegerNode{Value: 1}, k)}, number)
+		k = placeLike(&ast.BinaryNode{Operator: "+", Left: k, Right: placeLike(&ast.IntegerNode{Value: 1}, k)}, number)
 	}
 	if least, err = p.part(k); err != nil {
 		return nil, nil, nil, err
 	}
 	if least.result.Type != scgs.Int {
-		return nil, nil, nil, errorAt(p.src, offset(number), "write int(...) around it, as in int(len(members) * 0.7) + 1", "k is a whole number, this is %s", least.root.what())
+		return nil, nil, nil, errorAt(p.src, offsetOf(number), "write int(...) around it, as in int(len(members) * 0.7) + 1", "k is a whole number, this is %s", least.root.typeName())
 	}
 	if !least.ofRoster() {
-		return nil, nil, nil, errorAt(p.src, offset(number), "k may read len(members), .name, .host and parameters", "k is set when an epoch begins, by who the members are, and this reads more")
+		return nil, nil, nil, errorAt(p.src, offsetOf(number), "k may read len(members), .name, .host and parameters", "k is set when an epoch begins, by who the members are, and this reads more")
 	}
 	return local, least, when, nil
 }
@@ -55,7 +55,7 @@ func (p *Expression) counted() (count *ast.BuiltinNode, number node, op string, 
 		return ok && call.Name == "count" && len(call.Arguments) == 2
 	}
 	left, right, op := compare.Left, compare.Right, compare.Operator
-	if _, number := p.env.number(left); number || !isCount(left) {
+	if _, number := p.env.findNumber(left); number || !isCount(left) {
 		left, right, op = right, left, mirrored[op]
 	}
 	if !isCount(left) || op != ">=" && op != ">" {
@@ -67,18 +67,18 @@ func (p *Expression) counted() (count *ast.BuiltinNode, number node, op string, 
 // part compiles a part of the tree, or a tree made of parts.
 func (p *Expression) part(tree node) (*Expression, error) {
 	c := &compiler{env: p.env, src: p.src, factor: 1}
-	v, err := c.compile(tree)
+	v, err := c.compileNode(tree)
 	if err != nil {
 		return nil, err
 	}
 	return &Expression{
 		env: p.env, src: p.src, tree: tree, named: p.named, root: v, result: scgs.Field{Type: v.typ, Words: v.words},
-		cost: c.cost, setup: c.setup, vars: c.vars, folds: c.folds, uses: c.uses.sorted(),
+		cost: c.cost, setup: c.setup, vars: c.vars, folds: c.folds, uses: c.uses.sortSignals(),
 	}, nil
 }
 
-// placed gives a part that was made the place of another one.
-func placed(n, at node) node {
+// placeLike gives a part that was made the place of another one.
+func placeLike(n, at node) node {
 	n.SetLocation(at.Location())
 	return n
 }
@@ -88,9 +88,9 @@ func placed(n, at node) node {
 func (p *Expression) whole(n node) node {
 	switch n := n.(type) {
 	case *ast.BinaryNode:
-		made := placed(&ast.BinaryNode{Operator: n.Operator, Left: p.whole(n.Left), Right: p.whole(n.Right)}, n).(*ast.BinaryNode)
+		made := placeLike(&ast.BinaryNode{Operator: n.Operator, Left: p.whole(n.Left), Right: p.whole(n.Right)}, n).(*ast.BinaryNode)
 		if n.Operator == "/" && p.isInt(made.Left) && p.isInt(made.Right) {
-			return placed(&ast.BuiltinNode{Name: "int", Arguments: []node{made}}, n)
+			return placeLike(&ast.BuiltinNode{Name: "int", Arguments: []node{made}}, n)
 		}
 		return made
 	case *ast.BuiltinNode:
@@ -99,7 +99,7 @@ func (p *Expression) whole(n node) node {
 			for i, arg := range made.Arguments {
 				made.Arguments[i] = p.whole(arg)
 			}
-			return placed(made, n)
+			return placeLike(made, n)
 		}
 	}
 	return n
@@ -199,9 +199,9 @@ func (p *Expression) MisreadShare(from, to, like int, rounds bool) *Error {
 	}
 	v, hint := values[size-from], fmt.Sprintf("write count(...) > %s, which is more than that share", share)
 	if rounds {
-		return errorAt(p.src, offset(count), hint+"; int(ceil(...)) around it rounds up", "%.0f of %d members are enough here, fewer than %s: / rounds down in a threshold", math.Trunc(v), size, share)
+		return errorAt(p.src, offsetOf(count), hint+"; int(ceil(...)) around it rounds up", "%.0f of %d members are enough here, fewer than %s: / rounds down in a threshold", math.Trunc(v), size, share)
 	}
-	return errorAt(p.src, offset(count), hint+"; in a threshold, with modality: atleast, / rounds down", "%.0f of %d members are needed here, as / does not round: %s is %v", math.Ceil(v+1), size, number, v+1)
+	return errorAt(p.src, offsetOf(count), hint+"; in a threshold, with modality: atleast, / rounds down", "%.0f of %d members are needed here, as / does not round: %s is %v", math.Ceil(v+1), size, number, v+1)
 }
 
 // ofRoster is whether the value depends on nothing but who the members are.
@@ -239,7 +239,7 @@ func (p *Expression) LikeThreshold() bool {
 	before := False
 	for n := range len(members) + 1 {
 		w := replacer{p: p, by: n}
-		tree, _, err := p.env.parse(p.expanded())
+		tree, _, err := p.env.parseText(p.expanded())
 		if err != nil {
 			return false
 		}
@@ -284,10 +284,10 @@ func (w *replacer) Visit(n *node) {
 		return
 	}
 	text := call.Arguments[1].String()
-	if _, err := w.p.local(call); err != nil || w.text != "" && w.text != text {
+	if _, err := w.p.compileLocal(call); err != nil || w.text != "" && w.text != text {
 		w.failed = true
 		return
 	}
 	w.text = text
-	*n = placed(&ast.IntegerNode{Value: w.by}, call)
+	*n = placeLike(&ast.IntegerNode{Value: w.by}, call)
 }

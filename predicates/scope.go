@@ -73,9 +73,9 @@ func (s *Scope) Reset(members []Member) {
 	s.rows = slices.Grow(s.rows[:0], n*len(s.env.State))[:n*len(s.env.State)]
 	clear(s.online)
 	clear(s.rows)
-	s.prev.reset(n, len(s.rows))
+	s.prev.beginEpoch(n, len(s.rows))
 	for i := range s.shared {
-		s.shared[i].forget()
+		s.shared[i].forgetState()
 	}
 	s.changed.Members, s.changed.Prev = true, true
 }
@@ -112,10 +112,10 @@ func (s *Scope) SetUnknown(i int) {
 
 // follow takes note that a member is another one as a whole, or in some fields.
 func (s *Scope) follow(i int, whole bool, fields uint64) {
-	s.prev.note(i)
+	s.prev.noteChange(i)
 	for k := range s.shared {
 		if state := &s.shared[k]; whole || state.fields&fields != 0 {
-			state.follow(s, i)
+			state.followMember(s, i)
 		}
 	}
 	s.changed.Members = s.changed.Members || whole
@@ -182,7 +182,7 @@ func (s *Scope) Member(i int) (m Member, online bool) { return s.members[i], s.o
 // Value is the field of that number in member i's state, Invalid where it is not
 // known.
 func (s *Scope) Value(i, field int) scgs.Value {
-	if v, why := s.stateValue(i, field); !why.set() {
+	if v, why := s.stateValue(i, field); !why.isSet() {
 		return *v
 	}
 	return scgs.Value{}
@@ -190,7 +190,7 @@ func (s *Scope) Value(i, field int) scgs.Value {
 
 // Memory is the variable of that number, Invalid where it is not known.
 func (s *Scope) Memory(i int) scgs.Value {
-	if v, why := s.memoryValue(i); !why.set() {
+	if v, why := s.memoryValue(i); !why.isSet() {
 		return *v
 	}
 	return scgs.Value{}
@@ -199,7 +199,7 @@ func (s *Scope) Memory(i int) scgs.Value {
 // Affects reports whether something that the result of an expression depends on may
 // have changed since Settle was called last, or since NewScope. If not, neither
 // has the result.
-func (s *Scope) Affects(p *Expression) bool { return p.uses.overlaps(&s.changed) }
+func (s *Scope) Affects(p *Expression) bool { return p.uses.overlapsUses(&s.changed) }
 
 // Changed are the fields of members that may have changed since Settle was called last, a bit
 // for each; more is set if anything else may have changed as well, such as the set of members
@@ -236,8 +236,8 @@ type stored struct {
 	item  item
 }
 
-// begin prepares the frame for an expression.
-func (s *Scope) begin(p *Expression) *frame {
+// beginExpression prepares the frame for an expression.
+func (s *Scope) beginExpression(p *Expression) *frame {
 	if p.env != s.env {
 		panic(fmt.Sprintf("predicates: %q was compiled for another Env than the Scope's", p.src))
 	}
@@ -280,7 +280,7 @@ func (s *Scope) track(p *Expression) []aggregator {
 		}
 	}
 	for _, state := range states {
-		state.own(states)
+		state.addOwn(states)
 	}
 	s.states[p] = states
 	return states
@@ -288,8 +288,8 @@ func (s *Scope) track(p *Expression) []aggregator {
 
 // The readers below return a value and why it is missing.
 
-// typed is a value, which is missing for that cause if it is of another type.
-func typed(v *scgs.Value, t scgs.Type, missing cause) (*scgs.Value, cause) {
+// expectType is a value, which is missing for that cause if it is of another type.
+func expectType(v *scgs.Value, t scgs.Type, missing cause) (*scgs.Value, cause) {
 	if v.Type() != t {
 		return nil, missing
 	}
@@ -301,15 +301,15 @@ func (s *Scope) stateValue(member, field int) (*scgs.Value, cause) {
 		return nil, cause{code: memberUnknown, member: int32(member)}
 	}
 	missing := cause{code: fieldMissing, member: int32(member), field: int32(field)}
-	return typed(&s.rows[member*len(s.env.State)+field], s.env.State[field].Type, missing)
+	return expectType(&s.rows[member*len(s.env.State)+field], s.env.State[field].Type, missing)
 }
 
 func (s *Scope) memoryValue(i int) (*scgs.Value, cause) {
-	return typed(&s.memory[i], s.env.Memory[i].Type, cause{code: memoryMissing, field: int32(i)})
+	return expectType(&s.memory[i], s.env.Memory[i].Type, cause{code: memoryMissing, field: int32(i)})
 }
 
 func (s *Scope) processValue(i int) (*scgs.Value, cause) {
-	return typed(&s.process[i], s.env.Process[i].Type, cause{code: processMissing, field: int32(i)})
+	return expectType(&s.process[i], s.env.Process[i].Type, cause{code: processMissing, field: int32(i)})
 }
 
 func (s *Scope) parentValue(signal, field int) (*scgs.Value, cause) {
@@ -317,5 +317,5 @@ func (s *Scope) parentValue(signal, field int) (*scgs.Value, cause) {
 		return nil, cause{code: signalMissing, member: int32(signal)}
 	}
 	missing := cause{code: signalFieldMissing, member: int32(signal), field: int32(field)}
-	return typed(&s.parent[signal][field], s.env.Parent[signal].Fields[field].Type, missing)
+	return expectType(&s.parent[signal][field], s.env.Parent[signal].Fields[field].Type, missing)
 }

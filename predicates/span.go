@@ -13,41 +13,41 @@ type span[T int64 | float64] struct {
 	why    cause
 }
 
-func point[T int64 | float64](x T) span[T] { return span[T]{lo: x, hi: x} }
+func pointSpan[T int64 | float64](x T) span[T] { return span[T]{lo: x, hi: x} }
 
-func void[T int64 | float64](why cause) span[T] { return span[T]{void: true, why: why} }
+func unknownSpan[T int64 | float64](why cause) span[T] { return span[T]{void: true, why: why} }
 
-// between makes a span from bounds, which is known where they are equal.
-func between[T int64 | float64](lo, hi T, why cause) span[T] {
+// spanBetween makes a span from bounds, which is known where they are equal.
+func spanBetween[T int64 | float64](lo, hi T, why cause) span[T] {
 	switch {
 	case isNaN(lo) || isNaN(hi):
-		return void[T](why)
+		return unknownSpan[T](why)
 	case lo == hi:
-		return point(lo)
+		return pointSpan(lo)
 	}
 	return span[T]{lo: lo, hi: hi, why: why}
 }
 
-// either is the cause that remains of two operands.
-func either(a, b cause) cause {
-	if a.set() {
+// eitherCause is the cause that remains of two operands.
+func eitherCause(a, b cause) cause {
+	if a.isSet() {
 		return a
 	}
 	return b
 }
 
-// hull is a value of which only two candidates are known.
-func hull[T int64 | float64](a, b span[T], why cause) span[T] {
+// hullOf is a value of which only two candidates are known.
+func hullOf[T int64 | float64](a, b span[T], why cause) span[T] {
 	if a.void || b.void {
-		return void[T](either(why, either(a.why, b.why)))
+		return unknownSpan[T](eitherCause(why, eitherCause(a.why, b.why)))
 	}
-	return between(min(a.lo, b.lo), max(a.hi, b.hi), why)
+	return spanBetween(min(a.lo, b.lo), max(a.hi, b.hi), why)
 }
 
-// smaller is whether x < y, exactly, also if one is an int and the other a float. Rounding
+// isSmaller is whether x < y, exactly, also if one is an int and the other a float. Rounding
 // an int to a float turns no order around. Where both are equal then, and not all floats,
 // both are whole: -2^63 fits an int64, and 2^63, to which great ints round, a uint64.
-func smaller[T, U int64 | float64](x T, y U) bool {
+func isSmaller[T, U int64 | float64](x T, y U) bool {
 	a, b := float64(x), float64(y)
 	switch {
 	case a != b:
@@ -58,78 +58,78 @@ func smaller[T, U int64 | float64](x T, y U) bool {
 	return int64(x) < int64(y)
 }
 
-func less[T, U int64 | float64](a span[T], b span[U]) truth {
+func lessSpan[T, U int64 | float64](a span[T], b span[U]) truth {
 	switch {
 	case a.void || b.void:
-		return unknown(either(a.why, b.why))
-	case smaller(a.hi, b.lo):
+		return unknownTruth(eitherCause(a.why, b.why))
+	case isSmaller(a.hi, b.lo):
 		return truth{is: True}
-	case !smaller(a.lo, b.hi):
+	case !isSmaller(a.lo, b.hi):
 		return truth{is: False}
 	}
-	return unknown(either(a.why, b.why))
+	return unknownTruth(eitherCause(a.why, b.why))
 }
 
-func equal[T, U int64 | float64](a span[T], b span[U]) truth {
+func equalSpans[T, U int64 | float64](a span[T], b span[U]) truth {
 	switch {
 	case a.void || b.void:
-		return unknown(either(a.why, b.why))
-	case smaller(a.hi, b.lo) || smaller(b.hi, a.lo):
+		return unknownTruth(eitherCause(a.why, b.why))
+	case isSmaller(a.hi, b.lo) || isSmaller(b.hi, a.lo):
 		return truth{is: False}
 	case a.lo == a.hi && b.lo == b.hi:
 		return truth{is: True}
 	}
-	return unknown(either(a.why, b.why))
+	return unknownTruth(eitherCause(a.why, b.why))
 }
 
-// monotone applies a function that never falls.
-func monotone[T, U int64 | float64](a span[T], f func(T) U) span[U] {
+// applyMonotone applies a function that never falls.
+func applyMonotone[T, U int64 | float64](a span[T], f func(T) U) span[U] {
 	if a.void {
-		return void[U](a.why)
+		return unknownSpan[U](a.why)
 	}
-	return between(f(a.lo), f(a.hi), a.why)
+	return spanBetween(f(a.lo), f(a.hi), a.why)
 }
 
-// lesser and greater are min and max of two numbers.
-func lesser[T int64 | float64](a, b span[T]) span[T] {
+// lesserSpan and greater are min and max of two numbers.
+func lesserSpan[T int64 | float64](a, b span[T]) span[T] {
 	if a.void || b.void {
-		return void[T](either(a.why, b.why))
+		return unknownSpan[T](eitherCause(a.why, b.why))
 	}
-	return between(min(a.lo, b.lo), min(a.hi, b.hi), either(a.why, b.why))
+	return spanBetween(min(a.lo, b.lo), min(a.hi, b.hi), eitherCause(a.why, b.why))
 }
 
-func greater[T int64 | float64](a, b span[T]) span[T] {
+func greaterSpan[T int64 | float64](a, b span[T]) span[T] {
 	if a.void || b.void {
-		return void[T](either(a.why, b.why))
+		return unknownSpan[T](eitherCause(a.why, b.why))
 	}
-	return between(max(a.lo, b.lo), max(a.hi, b.hi), either(a.why, b.why))
+	return spanBetween(max(a.lo, b.lo), max(a.hi, b.hi), eitherCause(a.why, b.why))
 }
 
-// corners applies a function that is monotone in each operand to the corners of
+// applyToCorners applies a function that is monotone in each operand to the corners of
 // two spans. bad is the reason where f has no result or the result is NaN.
-func corners[T int64 | float64](a, b span[T], bad cause, f func(x, y T) (T, bool)) span[T] {
+func applyToCorners[T int64 | float64](a, b span[T], bad cause, f func(x, y T) (T, bool)) span[T] {
 	if a.void || b.void {
-		return void[T](either(a.why, b.why))
+		return unknownSpan[T](eitherCause(a.why, b.why))
 	}
 	first, ok := f(a.lo, b.lo)
 	if !ok || isNaN(first) {
-		return void[T](bad)
+		return unknownSpan[T](bad)
 	}
 	if a.lo == a.hi && b.lo == b.hi {
-		return point(first)
+		return pointSpan(first)
 	}
 	lo, hi := first, first
 	for _, p := range [3][2]T{{a.lo, b.hi}, {a.hi, b.lo}, {a.hi, b.hi}} {
 		z, ok := f(p[0], p[1])
 		if !ok || isNaN(z) {
-			return void[T](bad)
+			return unknownSpan[T](bad)
 		}
 		lo, hi = min(lo, z), max(hi, z)
 	}
 	if math.IsInf(float64(lo), 0) || math.IsInf(float64(hi), 0) { // what lies between may be NaN
-		return void[T](either(a.why, b.why))
+		return unknownSpan[T](eitherCause(a.why, b.why))
 	}
-	return between(lo, hi, either(a.why, b.why))
+	return spanBetween(lo, hi, eitherCause(a.why, b.why))
 }
 
 // Arithmetic on floats follows IEEE 754; the result NaN is found by corners.
@@ -137,12 +137,12 @@ func addFloat(x, y float64) (float64, bool) { return x + y, true }
 func subFloat(x, y float64) (float64, bool) { return x - y, true }
 func mulFloat(x, y float64) (float64, bool) { return x * y, true }
 
-// divide has no result where the divisor can be zero.
-func divide(a, b span[float64], zero, bad cause) span[float64] {
+// divideSpans has no result where the divisor can be zero.
+func divideSpans(a, b span[float64], zero, bad cause) span[float64] {
 	if !a.void && !b.void && b.lo <= 0 && b.hi >= 0 {
-		return void[float64](either(b.why, zero))
+		return unknownSpan[float64](eitherCause(b.why, zero))
 	}
-	return corners(a, b, bad, func(x, y float64) (float64, bool) { return x / y, true })
+	return applyToCorners(a, b, bad, func(x, y float64) (float64, bool) { return x / y, true })
 }
 
 // Arithmetic on ints has no result where it would overflow.
@@ -171,50 +171,50 @@ func magnitude(x int64) uint64 {
 	return uint64(x)
 }
 
-// remainder takes the sign of x as in Go. Of bounds nothing is concluded.
-func remainder(a, b span[int64], zero cause) span[int64] {
-	switch why := either(a.why, b.why); {
-	case why.set():
-		return void[int64](why)
+// remainderSpan takes the sign of x as in Go. Of bounds nothing is concluded.
+func remainderSpan(a, b span[int64], zero cause) span[int64] {
+	switch why := eitherCause(a.why, b.why); {
+	case why.isSet():
+		return unknownSpan[int64](why)
 	case b.lo == 0:
-		return void[int64](zero)
+		return unknownSpan[int64](zero)
 	case b.lo == -1: // minint % -1 is 0, which some processors trap on
-		return point[int64](0)
+		return pointSpan[int64](0)
 	}
-	return point(a.lo % b.lo)
+	return pointSpan(a.lo % b.lo)
 }
 
-func negate[T int64 | float64](a span[T], overflow cause) span[T] {
+func negateSpan[T int64 | float64](a span[T], overflow cause) span[T] {
 	switch {
 	case a.void:
 		return a
 	case -a.lo == a.lo && a.lo != 0: // the least int
-		return void[T](overflow)
+		return unknownSpan[T](overflow)
 	}
-	return between(-a.hi, -a.lo, a.why)
+	return spanBetween(-a.hi, -a.lo, a.why)
 }
 
-func absolute[T int64 | float64](a span[T], overflow cause) span[T] {
+func absoluteSpan[T int64 | float64](a span[T], overflow cause) span[T] {
 	if a.void || a.lo >= 0 {
 		return a
 	}
-	n := negate(a, overflow)
+	n := negateSpan(a, overflow)
 	if n.void || a.hi <= 0 {
 		return n
 	}
-	return between(0, max(a.hi, n.hi), a.why)
+	return spanBetween(0, max(a.hi, n.hi), a.why)
 }
 
-// truncate is the int of a float, which has none outside the range of int.
-func truncate(a span[float64], overflow cause) span[int64] {
+// truncateSpan is the int of a float, which has none outside the range of int.
+func truncateSpan(a span[float64], overflow cause) span[int64] {
 	const limit = 1 << 63
 	if a.void {
-		return void[int64](a.why)
+		return unknownSpan[int64](a.why)
 	}
 	if a.lo < -limit || a.hi >= limit {
-		return void[int64](overflow)
+		return unknownSpan[int64](overflow)
 	}
-	return between(int64(math.Trunc(a.lo)), int64(math.Trunc(a.hi)), a.why)
+	return spanBetween(int64(math.Trunc(a.lo)), int64(math.Trunc(a.hi)), a.why)
 }
 
 func isNaN[T int64 | float64](x T) bool { return math.IsNaN(float64(x)) }

@@ -24,7 +24,7 @@ type value struct {
 	knownInt   known[int64]
 	knownFloat known[float64]
 
-	own     bool    // of a member: it is the one that the innermost loop is at
+	own     bool    // of a member: the innermost loop is at it
 	field   int     // of a number: 1 + the place of the field of that member that it is; 0: it is computed
 	prev    bool    // of a member: it is the one in the global state before
 	list    bool    // of a group: it is a list of a state as it stands
@@ -45,35 +45,35 @@ func durationValue(f func(*frame) span[int64]) value {
 	return value{typ: scgs.Duration, int: f}
 }
 
-func constant[T any](x T) func(*frame) T { return func(*frame) T { return x } }
+func constantOf[T any](x T) func(*frame) T { return func(*frame) T { return x } }
 
 func textLiteral(s string) value {
-	return value{typ: scgs.String, text: constant(text{s: s}), literal: &s}
+	return value{typ: scgs.String, text: constantOf(text{s: s}), literal: &s}
 }
 
-// load makes the value of a declared field from a function that finds it.
-func load(f scgs.Field, get func(*frame) (*scgs.Value, cause)) value {
+// loadField makes the value of a declared field from a function that finds it.
+func loadField(f scgs.Field, get func(*frame) (*scgs.Value, cause)) value {
 	v := value{typ: f.Type, words: f.Words}
 	switch f.Type {
 	case scgs.Bool:
 		v.bool = func(fr *frame) truth {
 			x, why := get(fr)
-			if why.set() {
-				return unknown(why)
+			if why.isSet() {
+				return unknownTruth(why)
 			}
 			return truthOf(x.Bool())
 		}
 	case scgs.Int, scgs.Duration:
 		v.int = func(fr *frame) span[int64] {
 			x, why := get(fr)
-			if why.set() {
-				return void[int64](why)
+			if why.isSet() {
+				return unknownSpan[int64](why)
 			}
-			return point(x.Int())
+			return pointSpan(x.Int())
 		}
 		v.knownInt = func(fr *frame) (int64, bool) {
 			x, why := get(fr)
-			if why.set() {
+			if why.isSet() {
 				return 0, false
 			}
 			return x.Int(), true
@@ -81,14 +81,14 @@ func load(f scgs.Field, get func(*frame) (*scgs.Value, cause)) value {
 	case scgs.Float:
 		v.float = func(fr *frame) span[float64] {
 			x, why := get(fr)
-			if why.set() {
-				return void[float64](why)
+			if why.isSet() {
+				return unknownSpan[float64](why)
 			}
-			return point(x.Float())
+			return pointSpan(x.Float())
 		}
 		v.knownFloat = func(fr *frame) (float64, bool) {
 			x, why := get(fr)
-			if why.set() {
+			if why.isSet() {
 				return 0, false
 			}
 			return x.Float(), true
@@ -96,7 +96,7 @@ func load(f scgs.Field, get func(*frame) (*scgs.Value, cause)) value {
 	case scgs.String, scgs.Enum:
 		v.text = func(fr *frame) text {
 			x, why := get(fr)
-			if why.set() {
+			if why.isSet() {
 				return text{why: why}
 			}
 			return text{s: x.Text()}
@@ -107,8 +107,8 @@ func load(f scgs.Field, get func(*frame) (*scgs.Value, cause)) value {
 	return v
 }
 
-// eval computes the value, or says why it is not known.
-func (v value) eval(fr *frame) (scgs.Value, cause) {
+// evalValue computes the value, or says why it is not known.
+func (v value) evalValue(fr *frame) (scgs.Value, cause) {
 	switch v.typ {
 	case scgs.Bool:
 		t := v.bool(fr)
@@ -118,7 +118,7 @@ func (v value) eval(fr *frame) (scgs.Value, cause) {
 		return scgs.IntValue(n.lo), n.why
 	case scgs.Duration:
 		n := v.int(fr)
-		return scgs.DurationValue(duration(n.lo)), n.why
+		return scgs.DurationValue(makeDuration(n.lo)), n.why
 	case scgs.Float:
 		n := v.float(fr)
 		return scgs.FloatValue(n.lo), n.why
@@ -130,14 +130,14 @@ func (v value) eval(fr *frame) (scgs.Value, cause) {
 		return scgs.EnumValue(t.s), t.why
 	case scgs.Invalid:
 	}
-	panic(fmt.Sprintf("predicates: %s has no value", v.what()))
+	panic(fmt.Sprintf("predicates: %s has no value", v.typeName()))
 }
 
-// numeric is whether the value is an int or a float.
-func (v value) numeric() bool { return v.typ == scgs.Int || v.typ == scgs.Float }
+// isNumeric is whether the value is an int or a float.
+func (v value) isNumeric() bool { return v.typ == scgs.Int || v.typ == scgs.Float }
 
-// scalar is whether the value is neither a member nor a group.
-func (v value) scalar() bool { return v.typ != scgs.Invalid }
+// isScalar is whether the value is neither a member nor a group.
+func (v value) isScalar() bool { return v.typ != scgs.Invalid }
 
 // toFloat is the value of a number as a float.
 func (v value) toFloat() value {
@@ -146,7 +146,7 @@ func (v value) toFloat() value {
 	}
 	n := v.int
 	f := floatValue(func(fr *frame) span[float64] {
-		return monotone(n(fr), func(x int64) float64 { return float64(x) })
+		return applyMonotone(n(fr), func(x int64) float64 { return float64(x) })
 	})
 	f.field = v.field
 	if known := v.knownInt; known != nil {
@@ -164,8 +164,8 @@ func (v value) elsewhere() value {
 	return v
 }
 
-// after is the value computed once prepare has run.
-func (v value) after(prepare func(*frame)) value {
+// prepareAfter is the value computed once prepare has run.
+func (v value) prepareAfter(prepare func(*frame)) value {
 	v.bool = prepared(prepare, v.bool)
 	v.int = prepared(prepare, v.int)
 	v.float = prepared(prepare, v.float)
@@ -190,9 +190,9 @@ func prepared[T any](prepare func(*frame), f func(*frame) T) func(*frame) T {
 	}
 }
 
-// keep gives a function that computes the value into a variable, and the value
+// keepValue gives a function that computes the value into a variable, and the value
 // that reads it back.
-func (v value) keep(slot int) (store func(*frame), read value) {
+func (v value) keepValue(slot int) (store func(*frame), read value) {
 	read = v.elsewhere()
 	switch {
 	case v.bool != nil:
@@ -214,8 +214,8 @@ func (v value) keep(slot int) (store func(*frame), read value) {
 	return store, read
 }
 
-// what describes the value's type in messages.
-func (v value) what() string {
+// typeName describes the value's type in messages.
+func (v value) typeName() string {
 	switch {
 	case v.group != nil && v.group.elem.item != nil:
 		return "a group of members"

@@ -176,7 +176,7 @@ func NewDetector(o Options) *Detector {
 func (d *Detector) Epoch(id uint64, remove []Member, add []Spec) []Member {
 	d.closeTuple()
 	for _, m := range remove {
-		if d.find(m) != nil {
+		if d.findMember(m) != nil {
 			d.drop(m)
 		}
 	}
@@ -185,16 +185,16 @@ func (d *Detector) Epoch(id uint64, remove []Member, add []Spec) []Member {
 		added = append(added, d.join(s))
 	}
 	d.epoch, d.index, d.forced = id, 0, reach{to: unheard}
-	d.layout()
+	d.layoutDomains()
 	d.delta.reset(len(d.members))
 	return added
 }
 
 // closeTuple ends the open tuple, whose Closed Next will deliver.
 func (d *Detector) closeTuple() {
-	d.settle()
+	d.settleHead()
 	if d.open {
-		d.closes(&d.closing)
+		d.makeEnd(&d.closing)
 		d.hasClosing, d.open = true, false
 	}
 }
@@ -220,22 +220,22 @@ func (d *Detector) join(s Spec) Member {
 func (d *Detector) drop(m Member) {
 	q := &d.members[m].queue
 	for i := range q.n {
-		d.release(q.at(i).ref)
+		d.releaseRef(q.at(i).ref)
 	}
 	d.members[m], d.places[m] = member{}, place{}
 	d.free = append(d.free, m)
 	d.live--
 }
 
-// find returns the member of that number, or nil.
-func (d *Detector) find(m Member) *member {
+// findMember returns the member of that number, or nil.
+func (d *Detector) findMember(m Member) *member {
 	if m < 0 || int(m) >= len(d.members) || !d.members[m].alive {
 		return nil
 	}
 	return &d.members[m]
 }
 
-func (d *Detector) release(r Ref) {
+func (d *Detector) releaseRef(r Ref) {
 	if r != 0 {
 		d.released = append(d.released, r)
 	}
@@ -249,8 +249,8 @@ func (d *Detector) Released(dst []Ref) []Ref {
 	return dst
 }
 
-// layout files the members by domain and rebuilds the summaries of their heads.
-func (d *Detector) layout() {
+// layoutDomains files the members by domain and rebuilds the summaries of their heads.
+func (d *Detector) layoutDomains() {
 	for m := range d.members {
 		d.heardOf(&d.members[m])
 	}
@@ -267,7 +267,7 @@ func (d *Detector) layout() {
 	d.place()
 	d.top = newTree(make([]node, treeSize(len(d.domains))))
 	if d.up != nil {
-		d.up.layout(d.domains, d.top)
+		d.up.layoutRows(d.domains, d.top)
 	}
 	for m := range d.members {
 		mb := &d.members[m]
@@ -275,18 +275,18 @@ func (d *Detector) layout() {
 		case !mb.alive:
 			continue
 		case mb.group == nil:
-			d.key(Member(m), mb, d.domains[mb.domain].heads.at(mb.leaf))
+			d.keyLeaf(Member(m), mb, d.domains[mb.domain].heads.changeLeaf(mb.leaf))
 		default:
 			for i := range mb.group.rows {
 				r := &mb.group.rows[i]
-				*d.domains[r.domain].heads.at(r.leaf) = d.rowKey(Member(m), mb, i)
+				*d.domains[r.domain].heads.changeLeaf(r.leaf) = d.rowKey(Member(m), mb, i)
 			}
 		}
-		d.enter(mb)
+		d.countHead(mb)
 	}
 	for h := range d.domains {
-		d.domains[h].heads.build()
-		d.review(int32(h))
+		d.domains[h].heads.buildNodes()
+		d.reviewDomain(int32(h))
 	}
 }
 
@@ -330,8 +330,8 @@ type placement struct {
 	sizes []int // heads of each domain
 }
 
-// domain finds or adds a domain. That of a group's rest, which has no name, is
-// one that no other member has.
+// domain finds or adds a domain. The domain of a group's rest, which has no name, is shared
+// with no other member.
 func (p *placement) domain(name clocksync.Domain) int32 {
 	if h, known := p.index[name]; known && name != "" {
 		return h

@@ -43,11 +43,11 @@ func newEndings(room int) endings {
 	return e
 }
 
-// first is the one that ends first, at MaxInstant if there is none.
-func (e *endings) first() *ending { return &e.heap[top] }
+// firstEnding is the ending that comes first, at MaxInstant if there is none.
+func (e *endings) firstEnding() *ending { return &e.heap[top] }
 
-// push adds one.
-func (e *endings) push(x ending) {
+// pushEnding adds one.
+func (e *endings) pushEnding(x ending) {
 	e.end++
 	e.rise(e.end-1, x)
 }
@@ -65,18 +65,18 @@ func (e *endings) rise(k int, x ending) {
 	e.heap[k] = x
 }
 
-// pop takes out the one at place k.
-func (e *endings) pop(k int) {
+// popEnding takes out the one at place k.
+func (e *endings) popEnding(k int) {
 	e.end--
 	last := e.heap[e.end]
 	e.heap[e.end].at = clocksync.MaxInstant
 	if k < e.end {
-		e.replace(k, last)
+		e.replaceEnding(k, last)
 	}
 }
 
-// replace puts another one at place k, or where it belongs then.
-func (e *endings) replace(k int, x ending) {
+// replaceEnding puts another one at place k, or where it belongs then.
+func (e *endings) replaceEnding(k int, x ending) {
 	from := k
 	for {
 		below := 4 * (k - top + 1)
@@ -101,20 +101,20 @@ func (e *endings) replace(k int, x ending) {
 	e.heap[k].at, e.heap[k].member = x.at, x.member
 }
 
-// shared reports whether another one ends with the first.
-func (e *endings) shared() bool {
+// isFirstShared reports whether another one ends with the first.
+func (e *endings) isFirstShared() bool {
 	at, below := e.heap[top].at, (*[4]ending)(e.heap[top+1:])
 	return below[0].at == at || below[1].at == at || below[2].at == at || below[3].at == at
 }
 
-// tied appends the places, from k down, of those that end with the first.
-func (e *endings) tied(dst []int32, k int) []int32 {
+// appendTied appends the places, from k down, of those that end with the first.
+func (e *endings) appendTied(dst []int32, k int) []int32 {
 	if k >= e.end || e.heap[k].at != e.heap[top].at {
 		return dst
 	}
 	dst = append(dst, int32(k))
 	for i := range 4 {
-		dst = e.tied(dst, 4*(k-top+1)+i)
+		dst = e.appendTied(dst, 4*(k-top+1)+i)
 	}
 	return dst
 }

@@ -13,7 +13,7 @@ import (
 
 // TestEpochsAreComplete begins a second epoch at a random point of the history,
 // in which one member has left, one has joined, or both. The members that stay
-// go on with their heads: every global state of these is found.
+// continue with their heads: every global state of these is found.
 func TestEpochsAreComplete(t *testing.T) {
 	forModalities(t, func(t rapid.TB, d draw, modality scgs.Modality) {
 		s := newSystem(d, hazards{ends: 20, infinite: 20})

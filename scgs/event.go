@@ -118,8 +118,8 @@ func SpanOf(runs []Part) Span {
 	return s
 }
 
-// opens makes the event that the current tuple has become certain, but for its span.
-func (d *Detector) opens(ev *Event) {
+// makeBegin makes the event that the current tuple has become certain, but for its span.
+func (d *Detector) makeBegin(ev *Event) {
 	d.index++
 	d.step = !d.delta.all && d.delta.pops == 1 && d.delta.joined
 	ev.Kind, ev.Epoch, ev.Index, ev.Partial, ev.Step = Opened, d.epoch, d.index, d.unknown > 0, d.step
@@ -131,11 +131,11 @@ func (d *Detector) opens(ev *Event) {
 	}
 }
 
-// closes makes the event that the current tuple has ended.
-func (d *Detector) closes(ev *Event) {
+// makeEnd makes the event that the current tuple has ended.
+func (d *Detector) makeEnd(ev *Event) {
 	ev.Kind, ev.Epoch, ev.Index, ev.Partial, ev.Step = Closed, d.epoch, d.index, d.unknown > 0, false
 	ev.Changed = ev.Changed[:0]
-	d.span(&ev.Span)
+	d.sumUpHeads(&ev.Span)
 }
 
 // changes puts what changed since the last call into dst, which is empty.
@@ -163,9 +163,9 @@ func (d *Detector) changes(dst []Change) []Change {
 	return dst
 }
 
-// span sums up the heads, of which there is one for each member. It sets every
+// sumUpHeads sums up the heads, of which there is one for each member. It sets every
 // field: to make a Span and copy it takes longer than the rest.
-func (d *Detector) span(s *Span) {
+func (d *Detector) sumUpHeads(s *Span) {
 	if d.one.on {
 		d.spanOneClock(s)
 		return
@@ -179,7 +179,7 @@ func (d *Detector) span(s *Span) {
 	if !s.HasCore {
 		s.CoreFrom, s.CoreTo = 0, 0
 	}
-	if dom := &d.domains[0]; !d.multi() && dom.name != "" {
+	if dom := &d.domains[0]; !d.isMulti() && dom.name != "" {
 		s.SameClock, s.Domain = true, dom.name
 		s.MonoFrom, s.MonoTo = dom.maxM, dom.heads.root().m
 		return
@@ -192,7 +192,7 @@ func (d *Detector) span(s *Span) {
 func (d *Detector) Current() (Span, bool) {
 	var s Span
 	if d.open {
-		d.span(&s)
+		d.sumUpHeads(&s)
 	}
 	return s, d.open
 }
@@ -227,7 +227,7 @@ func (d *Detector) Witness(dst []Part) []Part {
 			continue
 		}
 		if mb.group != nil {
-			dst = append(dst, mb.group.part(Member(m), mb))
+			dst = append(dst, mb.group.partOf(Member(m), mb))
 			continue
 		}
 		d.heardOf(mb)
@@ -239,7 +239,7 @@ func (d *Detector) Witness(dst []Part) []Part {
 // States appends to dst the local states of a member that the detector keeps, oldest
 // first: the one it looks at and those behind it. Groups have none.
 func (d *Detector) States(dst []Part, m Member) []Part {
-	if mb := d.find(m); mb != nil && mb.group == nil {
+	if mb := d.findMember(m); mb != nil && mb.group == nil {
 		d.heardOf(mb)
 		for i := range mb.queue.n {
 			dst = append(dst, d.part(m, mb, mb.queue.at(i)))
@@ -251,14 +251,14 @@ func (d *Detector) States(dst []Part, m Member) []Part {
 func (d *Detector) part(m Member, mb *member, s *state) Part {
 	home := d.places[m].home
 	return Part{
-		Member: m, Seq: s.seq, Ref: s.ref, Start: d.frame(s.start).stamp(home), End: d.until(mb, s).stamp(home),
+		Member: m, Seq: s.seq, Ref: s.ref, Start: d.framePoint(s.start).stampIn(home), End: d.endOf(mb, s).stampIn(home),
 		Open: !s.closed, Unknown: s.sort != known,
 	}
 }
 
-// until is the end of a state of the member, or its newest evidence as it came.
-func (d *Detector) until(mb *member, s *state) point {
-	p := d.frame(s.bound())
+// endOf is the end of a state of the member, or its newest evidence as it came.
+func (d *Detector) endOf(mb *member, s *state) point {
+	p := d.framePoint(s.endBound())
 	if d.modality == Possibly && !s.closed && mb.vague {
 		p.hi = clocksync.MaxInstant
 	}
@@ -279,7 +279,7 @@ func (d *Detector) Ended(dst []Part) []Part {
 // unbounded. Groups are left out: ask their detectors. It costs O(members).
 func (d *Detector) Bound() time.Duration {
 	var widest time.Duration
-	if !d.multi() {
+	if !d.isMulti() {
 		return 0
 	}
 	for m := range d.members {
@@ -288,7 +288,7 @@ func (d *Detector) Bound() time.Duration {
 			continue
 		}
 		s := mb.queue.front()
-		widest = max(widest, half(d.frame(s.start)), half(d.until(mb, s)))
+		widest = max(widest, half(d.framePoint(s.start)), half(d.endOf(mb, s)))
 	}
 	return widest
 }

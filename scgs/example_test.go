@@ -58,7 +58,7 @@ func ExampleDetector_modalities() {
 			d := scgs.NewDetector(scgs.Options{Modality: modality})
 			m := d.Epoch(1, nil, []scgs.Spec{{Domain: "A"}, {Domain: other.domain}})
 			d.Start(m[0], 1, at("A", 0), 0)  // alarm
-			d.Start(m[0], 2, at("A", 10), 0) // worse: the run goes on
+			d.Start(m[0], 2, at("A", 10), 0) // worse: the run continues
 			d.End(m[0], 3, at("A", 20))      // no alarm any more
 			d.Start(m[1], 1, at(other.domain, other.from), 0)
 			d.End(m[1], 2, at(other.domain, other.to))

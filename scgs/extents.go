@@ -62,7 +62,7 @@ type Extents struct {
 	members    []window
 	free       []Member   // removed, to be given out again, last first
 	marks      []mark     // node k is the least of nodes 2k and 2k+1; the second half are the members
-	tree       []Extremes // the same of what the members' windows come to
+	tree       []Extremes // the same of the extremes of the members' windows
 	reached    clocksync.Instant
 	until      clocksync.Instant // no later event begins before it
 	epoch      uint64
@@ -107,19 +107,19 @@ const maxValue = 1e290
 // from there on. Members that join are UNKNOWN before their first report.
 func (e *Extents) Epoch(id uint64, remove []Member, add []Spec) []Member {
 	for _, m := range remove {
-		if win := e.find(m); win != nil {
+		if win := e.findWindow(m); win != nil {
 			*win = window{}
 			e.free = append(e.free, m)
 		}
 	}
 	added := make([]Member, 0, len(add))
 	for _, s := range add {
-		added = append(added, e.join(s))
+		added = append(added, e.joinMember(s))
 	}
 	e.epoch, e.index = id, 0
 	n := len(e.members)
 	e.marks, e.tree = make([]mark, 2*n), make([]Extremes, 2*n)
-	e.review()
+	e.rebuildTrees()
 	return added
 }
 
@@ -131,7 +131,7 @@ func (e *Extents) Start(m Member, seq uint64, at clocksync.Stamp, value float64)
 	if math.Abs(value) <= maxValue {
 		s = candidate{low: value, high: value}
 	}
-	return e.report(m, seq, at, s)
+	return e.takeReport(m, seq, at, s)
 }
 
 // Next fills x with the next Extent and returns true, or returns false if nothing
@@ -139,9 +139,9 @@ func (e *Extents) Start(m Member, seq uint64, at clocksync.Stamp, value float64)
 // is taken back, and they depend on the order of arrival only where members are
 // lost or join, or states exceed MaxPending.
 func (e *Extents) Next(x *Extent) bool {
-	for e.advance() {
-		for m := e.due(); m != none; m = e.due() {
-			e.shift(m)
+	for e.advanceInstant() {
+		for m := e.findDue(); m != none; m = e.findDue() {
+			e.shiftWindow(m)
 		}
 		now := e.tree[1]
 		if e.index > 0 && now == e.last {
@@ -155,9 +155,9 @@ func (e *Extents) Next(x *Extent) bool {
 	return false
 }
 
-// extremes are what the window comes to. What is no member, and one whose window
+// extremesOf are what the window comes to. A place without a member, and a member whose window
 // is still to come, counts for nothing.
-func (win *window) extremes() Extremes {
+func (win *window) extremesOf() Extremes {
 	if win.in == 0 {
 		return Extremes{Least: Range{math.Inf(1), math.Inf(1)}, Greatest: Range{math.Inf(-1), math.Inf(-1)}}
 	}
@@ -165,19 +165,19 @@ func (win *window) extremes() Extremes {
 	return Extremes{r, r, r}
 }
 
-func (e *Extents) set(m Member, leaf Extremes) {
+func (e *Extents) setLeaf(m Member, leaf Extremes) {
 	k := len(e.tree)/2 + int(m)
 	if e.tree[k] == leaf {
 		return
 	}
 	e.tree[k] = leaf
 	for k /= 2; k > 0; k /= 2 {
-		e.tree[k].join(&e.tree[2*k], &e.tree[2*k+1])
+		e.tree[k].joinExtremes(&e.tree[2*k], &e.tree[2*k+1])
 	}
 }
 
-// join makes x the extremes of a and b together.
-func (x *Extremes) join(a, b *Extremes) {
+// joinExtremes makes x the extremes of a and b together.
+func (x *Extremes) joinExtremes(a, b *Extremes) {
 	x.Sum = Range{a.Sum.Low + b.Sum.Low, a.Sum.High + b.Sum.High}
 	x.Least = Range{min(a.Least.Low, b.Least.Low), min(a.Least.High, b.Least.High)}
 	x.Greatest = Range{max(a.Greatest.Low, b.Greatest.Low), max(a.Greatest.High, b.Greatest.High)}
@@ -192,11 +192,11 @@ type numbered struct {
 	value  float64
 }
 
-func (c *slidingMax) push(number uint64, v float64) {
+func (c *slidingMax) pushValue(number uint64, v float64) {
 	for c.n > 0 && c.back().value <= v {
 		c.n--
 	}
-	*c.ring.push() = numbered{number, v}
+	*c.push() = numbered{number, v}
 }
 
 // top is the greatest value of those numbered from base on.

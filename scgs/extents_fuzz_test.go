@@ -8,8 +8,8 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// FuzzPossible takes bytes for operations. Whatever comes, in whatever order,
-// nothing must panic, events go on in time, and ranges have their ends in order.
+// FuzzPossible takes bytes for operations. Whatever comes, in whatever order, nothing must
+// panic, events advance in time, and ranges have their ends in order.
 func FuzzPossible(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2})
 	f.Add([]byte("\x00\x01\x01\x05\x02\x00\x02\x01\x06\x02\x00\x03\x01\x07\x12\x00\x01\x02\x0a\x02\x00\x01\x03\x0b\x02"))

@@ -2,20 +2,20 @@ package scgs
 
 import "github.com/gopegasus/pegasus/clocksync"
 
-// report takes the stamp that ends the member's state and begins s, which may be
+// takeReport takes the stamp that ends the member's state and begins s, which may be
 // an UNKNOWN.
-func (e *Extents) report(m Member, seq uint64, at clocksync.Stamp, s candidate) Reason {
-	win := e.find(m)
+func (e *Extents) takeReport(m Member, seq uint64, at clocksync.Stamp, s candidate) Reason {
+	win := e.findWindow(m)
 	if win == nil {
 		return e.refuse(NoMember)
 	}
-	p, why := win.admit(seq, at)
+	p, why := win.admitReport(seq, at)
 	if why != Accepted {
 		return e.refuse(why)
 	}
-	if win.jumps(seq) {
+	if win.followsLoss(seq) {
 		e.stats.Gaps++
-		win.open(e.nothing)
+		win.openUnknown(e.nothing)
 	}
 	if !s.unknown {
 		e.stats.States++
@@ -23,13 +23,13 @@ func (e *Extents) report(m Member, seq uint64, at clocksync.Stamp, s candidate) 
 	win.settle(p.hi, win.candidates.n)
 	e.forget(win, p)
 	win.seq, win.lost = seq, false
-	win.heard(p)
+	win.noteHeard(p)
 	s.mono, s.from, s.to = p.m, p.lo, clocksync.MaxInstant
 	*win.candidates.push() = s
 	if int(win.candidates.n)-2 > e.maxPending {
 		e.collapse(win)
 	}
-	e.refresh(m)
+	e.refreshTree(m)
 	return Accepted
 }
 
@@ -37,7 +37,7 @@ func (e *Extents) report(m Member, seq uint64, at clocksync.Stamp, s candidate) 
 // began: from then on the member is UNKNOWN. It takes a sequence number of its
 // own, so that its loss shows.
 func (e *Extents) End(m Member, seq uint64, at clocksync.Stamp) Reason {
-	return e.report(m, seq, at, e.nothing)
+	return e.takeReport(m, seq, at, e.nothing)
 }
 
 // Evidence reports that at the stamp what the member's report seq said still
@@ -45,11 +45,11 @@ func (e *Extents) End(m Member, seq uint64, at clocksync.Stamp) Reason {
 // delivered while nothing changes. A promise and a later seq than known are taken
 // as in [Detector.Evidence]; evidence of a member given up is Stale.
 func (e *Extents) Evidence(m Member, seq uint64, at clocksync.Stamp) Reason {
-	win := e.find(m)
+	win := e.findWindow(m)
 	if win == nil {
 		return e.refuse(NoMember)
 	}
-	p, why := win.affirm(seq, at)
+	p, why := win.admitEvidence(seq, at)
 	switch {
 	case why != Accepted:
 		return e.refuse(why)
@@ -58,16 +58,16 @@ func (e *Extents) Evidence(m Member, seq uint64, at clocksync.Stamp) Reason {
 	}
 	if seq > win.seq {
 		e.stats.Gaps++
-		win.open(e.nothing)
+		win.openUnknown(e.nothing)
 		win.seq = seq
 	}
 	if p.m == win.last.m { // the same reading again shows nothing later
 		p.lo = win.last.lo
 	}
 	win.settle(p.hi, win.candidates.n-1)
-	win.heard(p)
+	win.noteHeard(p)
 	e.stats.Evidence++
-	e.refresh(m)
+	e.refreshTree(m)
 	return Accepted
 }
 
@@ -79,7 +79,7 @@ func (e *Extents) Lost(m Member) Reason {
 	win, why := e.lose(m)
 	if why == Accepted {
 		win.lost = true
-		e.refresh(m)
+		e.refreshTree(m)
 	}
 	return why
 }
@@ -98,21 +98,21 @@ func (e *Extents) Restart(m Member, domain clocksync.Domain, _ clocksync.Instant
 	if domain != win.clock { // nothing is known of the new clock
 		win.candidates.back().mono = clocksync.MinInstant
 	}
-	win.restart(domain)
-	e.refresh(m)
+	win.restartIncarnation(domain)
+	e.refreshTree(m)
 	return Accepted
 }
 
 // lose begins an UNKNOWN of a member that has promised nothing.
 func (e *Extents) lose(m Member) (*window, Reason) {
-	win := e.find(m)
+	win := e.findWindow(m)
 	switch {
 	case win == nil:
 		return nil, e.refuse(NoMember)
-	case win.promised():
+	case win.holdsForever():
 		return nil, e.refuse(Regress)
 	}
-	win.open(e.nothing)
+	win.openUnknown(e.nothing)
 	return win, Accepted
 }
 
@@ -120,7 +120,7 @@ func (e *Extents) lose(m Member) (*window, Reason) {
 // is left. Later reports are refused as NoMember. It costs O(members).
 func (e *Extents) Finish() {
 	e.finished = true
-	e.review()
+	e.rebuildTrees()
 }
 
 // Until is the instant of reference time up to which the last event holds, as
@@ -134,7 +134,7 @@ func (e *Extents) Needs(dst []Need) []Need {
 	if len(e.marks) == 0 {
 		return dst
 	}
-	if at := e.upcoming(); at != clocksync.MaxInstant {
+	if at := e.nextInstant(); at != clocksync.MaxInstant {
 		dst = e.behind(dst, 1, at)
 	}
 	return dst
@@ -151,7 +151,7 @@ func (e *Extents) behind(dst []Need, k int, at clocksync.Instant) []Need {
 		if win := &e.members[k-n]; win.last != unheard {
 			newest := win.last
 			newest.hi = max(newest.hi, newest.lo)
-			need.Seq, need.Newest = win.seq, newest.stamp(win.clock)
+			need.Seq, need.Newest = win.seq, newest.stampIn(win.clock)
 		}
 		return append(dst, need)
 	}
@@ -166,9 +166,9 @@ func (e *Extents) refuse(why Reason) Reason {
 	return why
 }
 
-// open begins an UNKNOWN at the newest evidence. The state before it may last as
+// openUnknown begins an UNKNOWN at the newest evidence. The state before it may last as
 // long, until the next report: both may be current.
-func (win *window) open(nothing candidate) {
+func (win *window) openUnknown(nothing candidate) {
 	if win.candidates.n > 0 && win.candidates.back().unknown {
 		return
 	}
@@ -176,8 +176,8 @@ func (win *window) open(nothing candidate) {
 	*win.candidates.push() = nothing
 }
 
-// settle bounds the ends of those of the first n candidates that nothing bounded
-// before: they came before an event that had happened by hi.
+// settle bounds the ends of the first n candidates, as far as nothing bounded them before: they
+// came before an event that had happened by hi.
 func (win *window) settle(hi clocksync.Instant, n int32) {
 	if hi == clocksync.MaxInstant {
 		return
@@ -187,9 +187,9 @@ func (win *window) settle(hi clocksync.Instant, n int32) {
 	}
 }
 
-// forget removes the newest candidates if they ended at p by the same reading at
-// which they started: they were never held. One that by its stamps ended before
-// the start at p stays: there the clock is too coarse.
+// forget removes the newest candidates if they ended at p by the same reading at which they
+// started: they were never held. A candidate that by its stamps ended before the start at p
+// stays: there the clock is too coarse.
 func (e *Extents) forget(win *window, p point) {
 	for n := win.candidates.n; n > win.in && n > 1; n = win.candidates.n {
 		if win.candidates.back().mono != p.m || win.candidates.at(n-2).to < p.lo {

@@ -90,7 +90,7 @@ func TestPossibleRefusals(t *testing.T) {
 	}
 }
 
-// TestPossibleMemoryIsBounded lets one member go on, first while the other one is
+// TestPossibleMemoryIsBounded lets one member continue, first while the other one is
 // silent and then while its clock has no bound.
 func TestPossibleMemoryIsBounded(t *testing.T) {
 	const pending = 50

@@ -51,7 +51,7 @@ var idle = mark{clocksync.MaxInstant, clocksync.MaxInstant}
 
 func (a mark) least(b mark) mark { return mark{min(a.final, b.final), min(a.next, b.next)} }
 
-func (e *Extents) join(s Spec) Member {
+func (e *Extents) joinMember(s Spec) Member {
 	m := Member(len(e.members))
 	if n := len(e.free); n > 0 {
 		m, e.free = e.free[n-1], e.free[:n-1]
@@ -60,19 +60,19 @@ func (e *Extents) join(s Spec) Member {
 	}
 	win := &e.members[m]
 	*win = window{stampOrder: newStampOrder(s.Domain), alive: true}
-	win.open(e.nothing)
+	win.openUnknown(e.nothing)
 	return m
 }
 
-// review rebuilds the trees.
-func (e *Extents) review() {
+// rebuildTrees rebuilds the trees.
+func (e *Extents) rebuildTrees() {
 	n := len(e.members)
 	for m := range e.members {
-		e.marks[n+m], e.tree[n+m] = e.mark(&e.members[m]), e.members[m].extremes()
+		e.marks[n+m], e.tree[n+m] = e.mark(&e.members[m]), e.members[m].extremesOf()
 	}
 	for i := n - 1; i > 0; i-- {
 		e.marks[i] = e.marks[2*i].least(e.marks[2*i+1])
-		e.tree[i].join(&e.tree[2*i], &e.tree[2*i+1])
+		e.tree[i].joinExtremes(&e.tree[2*i], &e.tree[2*i+1])
 	}
 }
 
@@ -93,8 +93,8 @@ func (e *Extents) mark(win *window) mark {
 	return k
 }
 
-// refresh brings the tree up to date after the member's window changed.
-func (e *Extents) refresh(m Member) {
+// refreshTree brings the tree up to date after the member's window changed.
+func (e *Extents) refreshTree(m Member) {
 	k := len(e.marks)/2 + int(m)
 	e.marks[k] = e.mark(&e.members[m])
 	for k /= 2; k > 0; k /= 2 {
@@ -106,23 +106,22 @@ func (e *Extents) refresh(m Member) {
 	}
 }
 
-// upcoming is the next instant at which a window changes, or before the first
+// nextInstant is the next instant at which a window changes, or before the first
 // event of an epoch the first one left.
-func (e *Extents) upcoming() clocksync.Instant {
+func (e *Extents) nextInstant() clocksync.Instant {
 	if e.index == 0 {
 		return e.until
 	}
 	return max(e.until, e.marks[1].next)
 }
 
-// advance goes on to the upcoming instant. It returns false if what holds then is
-// not final yet. While it returns true, all of due must be shifted before the next
-// call.
-func (e *Extents) advance() bool {
+// advanceInstant advances to the upcoming instant. It returns false if what holds then is not
+// final yet. While it returns true, all of due must be shifted before the next call.
+func (e *Extents) advanceInstant() bool {
 	if len(e.members) == len(e.free) {
 		return false
 	}
-	at, final := e.upcoming(), e.marks[1].final
+	at, final := e.nextInstant(), e.marks[1].final
 	switch {
 	case at < final:
 		e.reached, e.until = at, at+1
@@ -133,8 +132,8 @@ func (e *Extents) advance() bool {
 	return false
 }
 
-// due returns a member whose window is not yet at the instant reached, or none.
-func (e *Extents) due() Member {
+// findDue returns a member whose window is not yet at the instant reached, or none.
+func (e *Extents) findDue() Member {
 	if e.marks[1].next > e.reached {
 		return none
 	}
@@ -148,27 +147,27 @@ func (e *Extents) due() Member {
 	return Member(k - len(e.marks)/2)
 }
 
-// shift brings the member's window to the instant reached.
-func (e *Extents) shift(m Member) {
+// shiftWindow brings the member's window to the instant reached.
+func (e *Extents) shiftWindow(m Member) {
 	win := &e.members[m]
 	if win.in == 0 {
 		win.low.n, win.high.n = 0, 0
 	}
 	for ; win.in < win.candidates.n && win.candidates.at(win.in).from <= e.reached; win.in++ {
 		s, number := win.candidates.at(win.in), win.base+uint64(win.in)
-		win.low.push(number, -s.low)
-		win.high.push(number, s.high)
+		win.low.pushValue(number, -s.low)
+		win.high.pushValue(number, s.high)
 	}
 	for win.candidates.front().to <= e.reached {
 		win.candidates.pop()
 		win.in--
 		win.base++
 	}
-	e.refresh(m)
-	e.set(m, win.extremes())
+	e.refreshTree(m)
+	e.setLeaf(m, win.extremesOf())
 }
 
-func (e *Extents) find(m Member) *window {
+func (e *Extents) findWindow(m Member) *window {
 	if m < 0 || int(m) >= len(e.members) || !e.members[m].alive || e.finished {
 		return nil
 	}

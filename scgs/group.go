@@ -30,8 +30,8 @@ type bracket struct {
 	ended Ends
 }
 
-// at returns a row of a queued state.
-func (g *group) at(q *queue, i int32, row int) *bracket {
+// rowAt returns a row of a queued state.
+func (g *group) rowAt(q *queue, i int32, row int) *bracket {
 	return &g.starts[(int(q.head+i)&(len(q.slots)-1))*len(g.rows)+row]
 }
 
@@ -44,16 +44,16 @@ func (g *group) at(q *queue, i int32, row int) *bracket {
 // Between two tuples a group has no state, also no UNKNOWN state: no tuple is delivered without
 // it, not even a partial one. Groups are no members under Possibly.
 func (d *Detector) Summary(m Member, s *Summary, ref Ref) Reason {
-	mb := d.find(m)
+	mb := d.findMember(m)
 	switch {
 	case mb == nil:
-		return d.refuse(NoMember)
+		return d.countRefusal(NoMember)
 	case mb.group == nil || d.modality == Possibly:
-		return d.refuse(Unfit)
+		return d.countRefusal(Unfit)
 	}
 	g := mb.group
 	if why := g.admit(&mb.queue, s); why != Accepted {
-		return d.refuse(why)
+		return d.countRefusal(why)
 	}
 	switch {
 	case s.Run != g.run:
@@ -107,9 +107,9 @@ func (g *group) admit(q *queue, s *Summary) Reason {
 		case in.StartMono < r.start.m || in.StartLatest < r.start.hi:
 			return Regress
 		}
-		if q.n > 0 { // what is known to hold is not taken back
-			least := g.at(q, q.n-1, i).ended.and(r.held)
-			now := in.Ended.and(in.Held)
+		if q.n > 0 { // a state known to hold is not taken back
+			least := g.rowAt(q, q.n-1, i).ended.leastOf(r.held)
+			now := in.Ended.leastOf(in.Held)
 			if now.Mono < least.Mono || now.Earliest < least.Earliest {
 				return Regress
 			}
@@ -153,7 +153,7 @@ func (d *Detector) regroup(m Member, mb *member, s *Summary) {
 	d.closeTuple()
 	g, q := mb.group, &mb.queue
 	for i := range q.n {
-		d.release(q.at(i).ref)
+		d.releaseRef(q.at(i).ref)
 		d.stats.Collapsed++
 	}
 	q.head, q.n = 0, 0
@@ -163,8 +163,8 @@ func (d *Detector) regroup(m Member, mb *member, s *Summary) {
 		g.rows[i] = inward{name: s.Rows[i].Domain, start: unheard, held: Ends{clocksync.MinInstant, clocksync.MinInstant, clocksync.MaxInstant}}
 	}
 	d.delta.pops += 2 // no step leads across
-	d.another(m, mb)
-	d.layout()
+	d.noteHead(m, mb)
+	d.layoutDomains()
 }
 
 // leave takes note, here and for the level above, that the group has left local
@@ -177,15 +177,15 @@ func (d *Detector) leave(mb *member, row int, e Ends) bool {
 	}
 	g, q := mb.group, &mb.queue
 	for i := q.n - 1; i >= 0; i-- {
-		b := g.at(q, i, row)
-		least := b.ended.and(e)
+		b := g.rowAt(q, i, row)
+		least := b.ended.leastOf(e)
 		if least == b.ended {
 			break
 		}
 		b.ended = least
 	}
 	if d.up != nil {
-		d.up.left(d.domains[g.rows[row].domain].row, e)
+		d.up.noteLeft(d.domains[g.rows[row].domain].row, e)
 	}
 	return true
 }
@@ -197,10 +197,10 @@ func (d *Detector) leaveHead(mb *member, s *state) {
 	switch g := mb.group; {
 	case g != nil:
 		for i := range g.rows {
-			d.up.left(d.domains[g.rows[i].domain].row, g.at(&mb.queue, 0, i).ended)
+			d.up.noteLeft(d.domains[g.rows[i].domain].row, g.rowAt(&mb.queue, 0, i).ended)
 		}
 	case s.sort == known:
-		d.up.left(d.domains[mb.domain].row, Ends{s.end.m, s.end.lo, s.end.hi})
+		d.up.noteLeft(d.domains[mb.domain].row, Ends{s.end.m, s.end.lo, s.end.hi})
 	}
 }
 
@@ -214,7 +214,7 @@ func (d *Detector) pushTuple(m Member, mb *member, s *Summary, ref Ref) {
 	}
 	first := q.n == 0
 	if first {
-		d.exit(mb)
+		d.uncountHead(mb)
 		if follows && d.delta.pops == 1 && mb.dirty {
 			d.delta.joined = true // the last pop was of the tuple before it
 		}
@@ -226,11 +226,11 @@ func (d *Detector) pushTuple(m Member, mb *member, s *Summary, ref Ref) {
 	}
 	*q.push() = st
 	for i := range s.Rows {
-		*g.at(q, q.n-1, i) = bracket{s.Rows[i].StartMono, s.Rows[i].StartLatest, endless}
+		*g.rowAt(q, q.n-1, i) = bracket{s.Rows[i].StartMono, s.Rows[i].StartLatest, endless}
 	}
 	switch n := q.n; {
 	case first:
-		d.enter(mb)
+		d.countHead(mb)
 		d.refreshRows(m, mb)
 	case int(n)-2 > d.maxPending:
 		d.shed(mb, max(2, (n-2)/2))
@@ -242,7 +242,7 @@ func (g *group) grow(q *queue) {
 	starts := make([]bracket, 0, max(2, 2*len(q.slots))*len(g.rows))
 	for i := range q.n {
 		for row := range g.rows {
-			starts = append(starts, *g.at(q, i, row))
+			starts = append(starts, *g.rowAt(q, i, row))
 		}
 	}
 	q.grow()
@@ -254,12 +254,12 @@ func (g *group) grow(q *queue) {
 func (d *Detector) shed(mb *member, n int32) {
 	g, q := mb.group, &mb.queue
 	for i := range n {
-		d.release(q.at(1 + i).ref)
+		d.releaseRef(q.at(1 + i).ref)
 		d.stats.Collapsed++
 	}
 	*q.at(n) = *q.front()
 	for row := range g.rows {
-		*g.at(q, n, row) = *g.at(q, 0, row)
+		*g.rowAt(q, n, row) = *g.rowAt(q, 0, row)
 	}
 	q.head = (q.head + n) & int32(len(q.slots)-1)
 	q.n -= n

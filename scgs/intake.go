@@ -87,7 +87,7 @@ func (d *Detector) Start(m Member, seq uint64, at clocksync.Stamp, ref Ref) Reas
 	if d.modality == Possibly {
 		end = d.shown(mb, p)
 	}
-	d.push(m, mb, &state{start: d.frame(p), end: end, seq: seq, ref: ref, joined: joined})
+	d.push(m, mb, &state{start: d.framePoint(p), end: end, seq: seq, ref: ref, joined: joined})
 	return Accepted
 }
 
@@ -121,7 +121,7 @@ func (d *Detector) follow(m Member, seq uint64, at *clocksync.Stamp, ref Ref) bo
 	next.end.m, next.end.lo, next.end.hi = at.Mono, lo, hi
 	next.seq, next.ref, next.sort, next.closed, next.joined, next.moved = seq, ref, known, false, true, false
 	if n := mb.queue.n; int(n)-2 > d.maxPending {
-		d.collapse(m, max(2, (n-2)/2))
+		d.collapseStates(m, max(2, (n-2)/2))
 	}
 	return true
 }
@@ -144,24 +144,24 @@ func (d *Detector) End(m Member, seq uint64, at clocksync.Stamp) Reason {
 // evidence with that time as Earliest; a promise that it lasts for ever has MaxInstant as
 // reading and as both ends. A later seq than known is a loss, as in [Detector.Start].
 func (d *Detector) Evidence(m Member, seq uint64, at clocksync.Stamp) Reason {
-	mb := d.find(m)
+	mb := d.findMember(m)
 	if mb == nil {
-		return d.refuse(NoMember)
+		return d.countRefusal(NoMember)
 	}
 	if mb.group != nil {
-		return d.refuse(Unfit)
+		return d.countRefusal(Unfit)
 	}
 	d.heardOf(mb)
-	p, why := mb.affirm(seq, at)
+	p, why := mb.admitEvidence(seq, at)
 	if why != Accepted {
-		return d.refuse(why)
+		return d.countRefusal(why)
 	}
 	if seq > mb.seq {
 		d.skip(m, mb, p.hi)
 		mb.seq = seq
 	}
 	if !d.shows(m, mb, p) {
-		return d.refuse(Stale)
+		return d.countRefusal(Stale)
 	}
 	d.stats.Evidence++
 	return Accepted
@@ -179,7 +179,7 @@ func (d *Detector) Evidence(m Member, seq uint64, at clocksync.Stamp) Reason {
 func (d *Detector) Held(multiplexer int32, at clocksync.Stamp) Reason {
 	switch {
 	case !at.Within.Valid():
-		return d.refuse(Malformed)
+		return d.countRefusal(Malformed)
 	case d.one.on:
 		return d.heldOneClock(multiplexer, at)
 	}
@@ -187,20 +187,20 @@ func (d *Detector) Held(multiplexer int32, at clocksync.Stamp) Reason {
 	for m := range d.members {
 		if multiplexer > 0 && d.places[m].multiplexer == multiplexer {
 			found = true
-			d.holds(Member(m), at)
+			d.takeEvidence(Member(m), at)
 		}
 	}
 	if !found {
-		return d.refuse(NoMember)
+		return d.countRefusal(NoMember)
 	}
 	d.stats.Evidence++
 	return Accepted
 }
 
-// holds takes evidence for the member's newest state, if it can.
-func (d *Detector) holds(m Member, at clocksync.Stamp) {
+// takeEvidence takes evidence for the member's newest state, if it can.
+func (d *Detector) takeEvidence(m Member, at clocksync.Stamp) {
 	mb := &d.members[m]
-	if p, why := mb.affirm(mb.seq, at); why == Accepted {
+	if p, why := mb.admitEvidence(mb.seq, at); why == Accepted {
 		d.shows(m, mb, p)
 	}
 }
@@ -211,9 +211,9 @@ func (d *Detector) shows(m Member, mb *member, p point) bool {
 	s := mb.queue.tail()
 	switch {
 	case s != nil && s.sort != fiat:
-		mb.heard(p)
+		mb.noteHeard(p)
 		s.end = d.shown(mb, p)
-	case s == nil && d.runs():
+	case s == nil && d.looksAtRuns():
 		d.hear(mb, p)
 	default:
 		return false
@@ -228,17 +228,17 @@ func (d *Detector) shows(m Member, mb *member, p point) bool {
 // that was promised for ever is not lost. For a group, its reported tuple ends with its newest
 // evidence; nothing is UNKNOWN in its place, so that others wait for its next tuple.
 func (d *Detector) Lost(m Member) Reason {
-	mb := d.find(m)
+	mb := d.findMember(m)
 	if mb == nil {
-		return d.refuse(NoMember)
+		return d.countRefusal(NoMember)
 	}
 	if mb.group != nil {
 		d.giveUp(m, mb)
 		return Accepted
 	}
 	d.heardOf(mb)
-	if mb.promised() {
-		return d.refuse(Regress)
+	if mb.holdsForever() {
+		return d.countRefusal(Regress)
 	}
 	d.lose(m, mb, clocksync.MaxInstant)
 	if s := mb.queue.tail(); s != nil {
@@ -278,9 +278,9 @@ func (d *Detector) Finish() {
 // A group is lost by it, and its next summary begins a new run, whatever number
 // that has; the domain is not used.
 func (d *Detector) Restart(m Member, domain clocksync.Domain, ended clocksync.Instant) Reason {
-	mb := d.find(m)
+	mb := d.findMember(m)
 	if mb == nil {
-		return d.refuse(NoMember)
+		return d.countRefusal(NoMember)
 	}
 	if mb.group != nil {
 		d.giveUp(m, mb)
@@ -288,14 +288,14 @@ func (d *Detector) Restart(m Member, domain clocksync.Domain, ended clocksync.In
 		return Accepted
 	}
 	d.heardOf(mb)
-	if mb.promised() {
-		return d.refuse(Regress)
+	if mb.holdsForever() {
+		return d.countRefusal(Regress)
 	}
 	if mb.last != unheard || mb.queue.n > 0 {
 		d.lose(m, mb, max(ended, mb.last.hi, mb.last.lo))
 	}
 	moved := domain != mb.clock
-	mb.restart(domain)
+	mb.restartIncarnation(domain)
 	if moved {
 		d.move(m, mb, domain)
 	} else {
@@ -324,32 +324,32 @@ func (d *Detector) move(m Member, mb *member, to clocksync.Domain) {
 			s.start.m, s.end.m = clocksync.MinInstant, clocksync.MinInstant
 		}
 		p.home = to
-		d.layout()
+		d.layoutDomains()
 	}
 }
 
 // admit checks a report against the member's earlier ones.
 func (d *Detector) admit(m Member, seq uint64, at clocksync.Stamp) (*member, point, Reason) {
-	mb := d.find(m)
+	mb := d.findMember(m)
 	switch {
 	case mb == nil:
-		return nil, point{}, d.refuse(NoMember)
+		return nil, point{}, d.countRefusal(NoMember)
 	case mb.group != nil:
-		return nil, point{}, d.refuse(Unfit)
+		return nil, point{}, d.countRefusal(Unfit)
 	}
 	d.heardOf(mb)
-	p, why := mb.admit(seq, at)
+	p, why := mb.admitReport(seq, at)
 	switch {
 	case why != Accepted:
-		return nil, point{}, d.refuse(why)
+		return nil, point{}, d.countRefusal(why)
 	case d.late(mb, p):
 		mb.seq = seq
-		return nil, point{}, d.refuse(Late)
+		return nil, point{}, d.countRefusal(Late)
 	}
 	return mb, p, Accepted
 }
 
-func (d *Detector) refuse(why Reason) Reason {
+func (d *Detector) countRefusal(why Reason) Reason {
 	d.stats.refused[why]++
 	return why
 }
@@ -363,7 +363,7 @@ func (d *Detector) late(mb *member, p point) bool {
 		return false
 	case d.open && p.m <= d.domains[mb.domain].maxM:
 		return true
-	case d.open && d.multi() && p.lo <= d.latest(mb.domain):
+	case d.open && d.isMulti() && p.lo <= d.latestOutside(mb.domain):
 		return true
 	case d.forced.domain == d.domains[mb.domain].name:
 		return p.m < d.forced.to.m
@@ -381,7 +381,7 @@ func (d *Detector) skip(m Member, mb *member, hi clocksync.Instant) {
 // endTail ends the member's open state at p, after the gap rule. It reports
 // whether that was a known state.
 func (d *Detector) endTail(m Member, mb *member, seq uint64, p point) bool {
-	if mb.jumps(seq) {
+	if mb.followsLoss(seq) {
 		d.skip(m, mb, p.hi)
 	}
 	mb.seq = seq
@@ -390,14 +390,14 @@ func (d *Detector) endTail(m Member, mb *member, seq uint64, p point) bool {
 		d.hear(mb, p)
 		return false
 	}
-	mb.heard(p)
+	mb.noteHeard(p)
 	d.close(m, mb, s, p)
 	return s.sort == known
 }
 
 // close ends the state s, the member's newest, at p.
 func (d *Detector) close(m Member, mb *member, s *state, p point) {
-	s.end, s.closed = d.frame(p), true
+	s.end, s.closed = d.framePoint(p), true
 	d.closed(m, mb, s)
 }
 
@@ -406,40 +406,40 @@ func (d *Detector) closed(m Member, mb *member, s *state) {
 	if d.ends && s.sort == known {
 		d.ended = append(d.ended, Part{
 			Member: m, Seq: s.seq, Ref: s.ref,
-			Start: d.frame(s.start).stamp(mb.clock), End: d.frame(s.end).stamp(mb.clock),
+			Start: d.framePoint(s.start).stampIn(mb.clock), End: d.framePoint(s.end).stampIn(mb.clock),
 		})
 	}
 	if mb.queue.n > 1 {
 		return
 	}
 	if d.one.on {
-		d.one.ends.push(ending{s.end.m, m})
+		d.one.ends.pushEnding(ending{s.end.m, m})
 	}
-	d.refresh(m)
+	d.refreshTrees(m)
 }
 
-// runs reports whether the detector looks at runs and not at single states.
-func (d *Detector) runs() bool { return d.modality != Inst }
+// looksAtRuns reports whether the detector looks at runs and not at single states.
+func (d *Detector) looksAtRuns() bool { return d.modality != Inst }
 
-// goesOn reports whether a state of that number goes on with the member's run.
+// goesOn reports whether a state of that number continues the member's run.
 func (d *Detector) goesOn(mb *member, seq uint64) bool {
-	return d.runs() && !mb.jumps(seq) && mb.queue.tail() != nil
+	return d.looksAtRuns() && !mb.followsLoss(seq) && mb.queue.tail() != nil
 }
 
 // extend adds a state to the member's run, for which its start is evidence.
 func (d *Detector) extend(m Member, mb *member, p point, ref Ref) {
 	s := mb.queue.tail()
-	mb.heard(p)
+	mb.noteHeard(p)
 	s.end = d.shown(mb, p)
-	d.release(s.ref)
+	d.releaseRef(s.ref)
 	s.ref = ref
 	d.changed(m, mb)
 }
 
-// frame gives a point as the states hold it. For Possibly the ends change
+// framePoint gives a point as the states hold it. For Possibly the ends change
 // places: then one test, that the upper end of a start is below the lower one of
 // an end, serves all modalities.
-func (d *Detector) frame(p point) point {
+func (d *Detector) framePoint(p point) point {
 	if d.modality == Possibly {
 		p.lo, p.hi = p.hi, p.lo
 	}
@@ -455,19 +455,19 @@ func (d *Detector) shown(mb *member, p point) point {
 			p.hi = max(mb.last.hi, p.lo)
 		}
 	}
-	return d.frame(p)
+	return d.framePoint(p)
 }
 
 // hear notes the stamp of a member that has no open state.
 func (d *Detector) hear(mb *member, p point) {
-	mb.heard(p)
+	mb.noteHeard(p)
 	if mb.queue.n == 0 {
-		d.begin(mb.domain, d.frame(mb.reached()))
+		d.noteLaterStarts(mb.domain, d.framePoint(mb.reachedPoint()))
 		if d.one.on {
 			d.one.still = false
 			return
 		}
-		d.review(mb.domain)
+		d.reviewDomain(mb.domain)
 	}
 }
 
@@ -479,14 +479,14 @@ func (d *Detector) lose(m Member, mb *member, hi clocksync.Instant) {
 		if s.sort != known {
 			return
 		}
-		to := d.frame(s.end)
+		to := d.framePoint(s.end)
 		to.hi = hi
 		d.close(m, mb, s, to)
 	}
-	if d.runs() {
+	if d.looksAtRuns() {
 		return
 	}
-	from := mb.reached()
+	from := mb.reachedPoint()
 	d.push(m, mb, &state{sort: unknown, start: from, end: from})
 }
 
@@ -494,21 +494,21 @@ func (d *Detector) lose(m Member, mb *member, hi clocksync.Instant) {
 // state.
 func (d *Detector) changed(m Member, mb *member) {
 	if mb.queue.n == 1 {
-		d.refresh(m)
+		d.refreshTrees(m)
 	}
 }
 
 // push adds a copy of a state to the member's queue.
 func (d *Detector) push(m Member, mb *member, s *state) {
 	if mb.queue.n == 0 {
-		d.exit(mb)
+		d.uncountHead(mb)
 	}
 	*mb.queue.push() = *s
 	switch n := mb.queue.n; {
 	case n == 1:
-		d.enter(mb)
-		d.refresh(m)
+		d.countHead(mb)
+		d.refreshTrees(m)
 	case int(n)-2 > d.maxPending:
-		d.collapse(m, max(2, (n-2)/2))
+		d.collapseStates(m, max(2, (n-2)/2))
 	}
 }

@@ -23,7 +23,7 @@ func newLeast(leaves int) least {
 	return l
 }
 
-func (l *least) at(i int32) clocksync.Instant { return l.keys[l.leaves+int(i)] }
+func (l *least) leafAt(i int32) clocksync.Instant { return l.keys[l.leaves+int(i)] }
 
 // least is MaxInstant if there are no leaves.
 func (l *least) least() clocksync.Instant {
@@ -33,8 +33,8 @@ func (l *least) least() clocksync.Instant {
 	return l.keys[root]
 }
 
-// set changes a leaf and the nodes above it, up to the first that stays as it is.
-func (l *least) set(i int32, v clocksync.Instant) {
+// setLeaf changes a leaf and the nodes above it, up to the first that stays as it is.
+func (l *least) setLeaf(i int32, v clocksync.Instant) {
 	k := l.leaves + int(i)
 	old := l.keys[k]
 	if v == old {

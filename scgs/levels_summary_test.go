@@ -258,7 +258,7 @@ func TestNoStepAcrossWhatIsLost(t *testing.T) {
 			}
 		}, false},
 		{"a run, and the other member's step", func(w *told) {
-			for w.group.Next(&w.event) { // go on to state 2
+			for w.group.Next(&w.event) { // continue to state 2
 			}
 			w.group.Share("x")
 			w.above.Start(1, 2, exactly("x", 15), 0)

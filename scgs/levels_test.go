@@ -140,7 +140,7 @@ func (l *level) value() []scgs.Ref {
 	for _, p := range l.d.Witness(nil) {
 		if l.below[p.Member] == nil {
 			id := p.Ref
-			if l.runs { // whose ref changes as it goes on
+			if l.runs { // whose ref changes as it continues
 				id = scgs.Ref(p.Seq)
 			}
 			set(l.leaves[p.Member], id)

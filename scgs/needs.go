@@ -32,7 +32,7 @@ func (d *Detector) Needs(dst []Need) []Need {
 	switch {
 	case d.missing > 0:
 		return d.silent(dst)
-	case d.live == 0 || d.multi() && d.infinite > 0 && d.modality != Possibly:
+	case d.live == 0 || d.isMulti() && d.infinite > 0 && d.modality != Possibly:
 		return dst
 	}
 	next := reach{to: unheard}
@@ -41,7 +41,7 @@ func (d *Detector) Needs(dst []Need) []Need {
 		if m == none {
 			return dst
 		}
-		next = d.follows(&d.members[m])
+		next = d.followsAt(&d.members[m])
 	}
 	from := len(dst)
 	for h := range d.domains {
@@ -80,13 +80,13 @@ func (d *Detector) NeedsFor(dst []Need, n Need) []Need {
 // endedFirst returns the head that ended first, or none.
 func (d *Detector) endedFirst() Member {
 	if d.one.on {
-		if first := d.one.ends.first(); first.at != clocksync.MaxInstant {
+		if first := d.one.ends.firstEnding(); first.at != clocksync.MaxInstant {
 			return first.member
 		}
 		return none
 	}
 	h := int32(0)
-	if d.multi() {
+	if d.isMulti() {
 		h = d.top.root().deadLo
 		if h == int32(none) {
 			return none
@@ -96,11 +96,11 @@ func (d *Detector) endedFirst() Member {
 	return Member(d.domains[h].heads.root().deadM)
 }
 
-// follows is when what comes after the member's head begins; under Possibly,
+// followsAt is when what comes after the member's head begins; under Possibly,
 // until when a head that ends later must be shown to last.
-func (d *Detector) follows(mb *member) reach {
+func (d *Detector) followsAt(mb *member) reach {
 	if mb.group != nil {
-		return mb.group.reach(&mb.queue)
+		return mb.group.reachOf(&mb.queue)
 	}
 	to := mb.queue.front().end
 	if d.modality == Possibly {
@@ -116,8 +116,8 @@ func (d *Detector) follows(mb *member) reach {
 func (d *Detector) lacking(dst []Need, h int32, next reach) []Need {
 	dom := &d.domains[h]
 	mono, after := dom.maxM, clocksync.MinInstant
-	if d.multi() {
-		after = d.latest(h)
+	if d.isMulti() {
+		after = d.latestOutside(h)
 	}
 	if next.domain == dom.name && dom.name != "" {
 		mono = max(mono, next.to.m)
@@ -125,7 +125,7 @@ func (d *Detector) lacking(dst []Need, h int32, next reach) []Need {
 		after = max(after, next.to.hi)
 	}
 	limit := clocksync.MinInstant
-	if d.multi() {
+	if d.isMulti() {
 		limit = after + 1
 	}
 	return d.unshown(dst, h, mono, after, limit)
@@ -137,31 +137,31 @@ func (d *Detector) unshown(dst []Need, h int32, mono, after, limit clocksync.Ins
 	if d.one.on {
 		d.scratch = d.lackingOneClock(d.scratch[:0], mono)
 	} else {
-		d.scratch = d.domains[h].heads.below(d.scratch[:0], 0, mono+1, limit)
+		d.scratch = d.domains[h].heads.appendBelow(d.scratch[:0], 0, mono+1, limit)
 	}
 	for _, m := range d.scratch {
 		n := Need{Member: Member(m), AfterMono: mono, AfterTime: after}
 		mb := &d.members[m]
 		switch {
 		case mb.group != nil:
-			if !mb.group.need(&n, &mb.queue, h, limit) {
+			if !mb.group.completeNeed(&n, &mb.queue, h, limit) {
 				continue
 			}
 		case mb.queue.front().closed:
 			continue
 		default:
-			n.Seq, n.Newest = mb.seq, d.until(mb, mb.queue.front()).stamp(d.places[m].home)
+			n.Seq, n.Newest = mb.seq, d.endOf(mb, mb.queue.front()).stampIn(d.places[m].home)
 		}
 		dst = append(dst, n)
 	}
 	return dst
 }
 
-// silent appends the members that have no state. One that is between two runs is
-// not silent: only its next report helps.
+// silent appends the members that have no state. A member between two runs is not silent: only
+// its next report helps.
 func (d *Detector) silent(dst []Need) []Need {
 	for m := range d.members {
-		if mb := &d.members[m]; mb.alive && mb.queue.n == 0 && (mb.seq == 0 || !d.runs()) {
+		if mb := &d.members[m]; mb.alive && mb.queue.n == 0 && (mb.seq == 0 || !d.looksAtRuns()) {
 			dst = append(dst, Need{Member: Member(m), AfterMono: clocksync.MinInstant, AfterTime: clocksync.MinInstant})
 		}
 	}

@@ -48,7 +48,7 @@ type endSpan struct {
 	hi    least    // ends of closed heads
 }
 
-// hasOneClock reports whether the readings of one clock are all that counts.
+// hasOneClock reports whether only the readings of a single clock count.
 func (d *Detector) hasOneClock() bool {
 	if d.modality != Inst || d.up != nil || d.general {
 		return false
@@ -87,7 +87,7 @@ func (d *Detector) layoutOneClock() {
 	o.linesShown = newLeast(len(o.lines))
 	for m := range d.members {
 		if mb := &d.members[m]; mb.alive {
-			d.enter(mb)
+			d.countHead(mb)
 			d.enterOneClock(Member(m), mb)
 		}
 	}
@@ -113,7 +113,7 @@ func (o *oneClock) join(m Member, mb *member, multiplexer int32) {
 // enterOneClock takes note of a member's new head, or that it has none.
 func (d *Detector) enterOneClock(m Member, mb *member) {
 	if mb.queue.n > 0 && mb.queue.front().closed {
-		d.one.ends.push(ending{mb.queue.front().end.m, m})
+		d.one.ends.pushEnding(ending{mb.queue.front().end.m, m})
 		d.one.touch(m, mb)
 		return
 	}
@@ -134,7 +134,7 @@ func (d *Detector) keyOneClock(m Member, mb *member) {
 			own = s.end.m
 		}
 	}
-	o.shown.set(int32(m), own)
+	o.shown.setLeaf(int32(m), own)
 	if mb.line != 0 {
 		d.keyLine(mb, said)
 	}
@@ -149,7 +149,7 @@ func (o *oneClock) touch(m Member, mb *member) {
 	}
 }
 
-// spokenFor reports whether what is held counts for the member's open state.
+// spokenFor reports whether held evidence counts for the member's open state.
 func (d *Detector) spokenFor(mb *member) bool {
 	return mb.line != 0 && mb.seq != 0 && mb.clock == d.domains[0].name
 }
@@ -157,7 +157,7 @@ func (d *Detector) spokenFor(mb *member) bool {
 // keyLine puts the evidence of a member's open head, that is its own, into its line.
 func (d *Detector) keyLine(mb *member, own clocksync.Instant) {
 	l := d.one.lineOf(mb)
-	l.own.set(mb.leaf, own)
+	l.own.setLeaf(mb.leaf, own)
 	if l.spoke && own < l.newest.m && mb.said == l.count {
 		d.handOut(l) // it was not open then
 		return
@@ -175,13 +175,13 @@ func (o *oneClock) say(i int32) {
 	if l.spoke {
 		shown = max(shown, l.newest.m)
 	}
-	o.linesShown.set(i, shown)
+	o.linesShown.setLeaf(i, shown)
 }
 
 // evidence is the least evidence of an open head.
 func (o *oneClock) evidence() clocksync.Instant { return min(o.shown.least(), o.linesShown.least()) }
 
-// heardOf tells the member what was held since it was told last.
+// heardOf passes the evidence held since the last time to the member.
 func (d *Detector) heardOf(mb *member) {
 	if !d.one.on || mb.line == 0 {
 		return
@@ -195,12 +195,12 @@ func (d *Detector) heardOf(mb *member) {
 	if s == nil || s.sort == fiat || !d.spokenFor(mb) || l.newest.m < mb.last.m {
 		return
 	}
-	p := mb.raised(l.newest)
-	mb.heard(p)
+	p := mb.raisePoint(l.newest)
+	mb.noteHeard(p)
 	s.end = p
 }
 
-// handOut tells all members of a line what was held.
+// handOut passes the held evidence to all members of a line.
 func (d *Detector) handOut(l *line) {
 	for _, m := range l.members {
 		d.heardOf(&d.members[m])
@@ -216,7 +216,7 @@ func (d *Detector) heldOneClock(multiplexer int32, at clocksync.Stamp) Reason {
 	o := &d.one
 	i, known := o.byName[multiplexer]
 	if !known {
-		return d.refuse(NoMember)
+		return d.countRefusal(NoMember)
 	}
 	d.stats.Evidence++
 	l, p := &o.lines[i], pointOf(at)
@@ -225,7 +225,7 @@ func (d *Detector) heldOneClock(multiplexer int32, at clocksync.Stamp) Reason {
 	if !usual {
 		d.handOut(l)
 		for _, m := range l.members {
-			d.holds(m, at)
+			d.takeEvidence(m, at)
 		}
 		return Accepted
 	}
@@ -247,7 +247,7 @@ func (d *Detector) nextOneClock() (verdict, Member) {
 	if o.still {
 		return waits, none
 	}
-	first, started := o.ends.first(), d.domains[0].maxM
+	first, started := o.ends.firstEnding(), d.domains[0].maxM
 	if first.at <= started && first.at != clocksync.MaxInstant {
 		return refuted, first.member
 	}
@@ -257,7 +257,7 @@ func (d *Detector) nextOneClock() (verdict, Member) {
 	case !d.open:
 		return opens, none
 	case first.at > shown || first.at == clocksync.MaxInstant:
-	case first.at < shown && !o.ends.shared():
+	case first.at < shown && !o.ends.isFirstShared():
 		return ends, first.member
 	default:
 		if m := d.breakTie(first.at, first.at == shown); m != none {
@@ -279,7 +279,7 @@ func (d *Detector) nextOneClock() (verdict, Member) {
 // called again.
 func (d *Detector) breakTie(at clocksync.Instant, evidence bool) Member {
 	first, earliest := none, clocksync.MaxInstant
-	d.scratch = d.one.ends.tied(d.scratch[:0], top)
+	d.scratch = d.one.ends.appendTied(d.scratch[:0], top)
 	for _, k := range d.scratch {
 		m := d.one.ends.heap[k].member
 		if lo := d.members[m].queue.front().end.lo; first == none || lo < earliest || lo == earliest && m < first {
@@ -352,13 +352,13 @@ func (d *Detector) endsOneClock() (lo, hi clocksync.Instant) {
 		if mb.queue.n > 0 {
 			d.heardOf(mb)
 			h := mb.queue.front()
-			lo = h.bound().lo
+			lo = h.endBound().lo
 			if h.closed {
 				hi = h.end.hi
 			}
 		}
-		s.lo.set(int32(m), lo)
-		s.hi.set(int32(m), hi)
+		s.lo.setLeaf(int32(m), lo)
+		s.hi.setLeaf(int32(m), hi)
 	}
 	s.stale = s.stale[:0]
 	return s.lo.least(), s.hi.least()
@@ -374,40 +374,40 @@ func (d *Detector) spanOneClock(s *Span) {
 	}
 	dom := &d.domains[0]
 	s.SameClock, s.Domain, s.MonoFrom = true, dom.name, dom.maxM
-	s.MonoTo = min(d.one.ends.first().at, d.one.evidence())
+	s.MonoTo = min(d.one.ends.firstEnding().at, d.one.evidence())
 }
 
 // placeOf finds the place of a head that is one of those that end first.
 func (d *Detector) placeOf(m Member) int {
-	d.scratch = d.one.ends.tied(d.scratch[:0], top)
+	d.scratch = d.one.ends.appendTied(d.scratch[:0], top)
 	for _, k := range d.scratch {
 		if d.one.ends.heap[k].member == m {
 			return int(k)
 		}
 	}
-	panic(fmt.Sprintf("scgs: member %d is advanced in epoch %d, and %d ends first", m, d.epoch, d.one.ends.first().member))
+	panic(fmt.Sprintf("scgs: member %d is advanced in epoch %d, and %d ends first", m, d.epoch, d.one.ends.firstEnding().member))
 }
 
 // popOneClock is pop on one clock, of one of the heads that end first.
 func (d *Detector) popOneClock(m Member) {
 	mb, o := &d.members[m], &d.one
 	k := top
-	if o.ends.first().member != m {
+	if o.ends.firstEnding().member != m {
 		k = d.placeOf(m)
 	}
 	q := &mb.queue
 	s := q.front()
-	d.release(s.ref)
+	d.releaseRef(s.ref)
 	if s.sort != known || s.start.hi == clocksync.MaxInstant {
-		d.exit(mb)
+		d.uncountHead(mb)
 	}
 	q.pop()
 	d.delta.pops++
 	d.delta.joined = false
-	d.another(m, mb)
+	d.noteHead(m, mb)
 	if q.n == 0 {
-		o.ends.pop(k)
-		d.enter(mb)
+		o.ends.popEnding(k)
+		d.countHead(mb)
 		d.keyOneClock(m, mb)
 		return
 	}
@@ -415,19 +415,19 @@ func (d *Detector) popOneClock(m Member) {
 	d.delta.joined = s.joined
 	switch dom, at := &d.domains[0], &s.start; {
 	case s.moved:
-		d.arrive(m, mb)
+		d.fileMember(m, mb)
 		return
 	case s.sort != known || at.hi == clocksync.MaxInstant:
-		d.enter(mb)
+		d.countHead(mb)
 	default: // enter, where nothing is to be counted
 		dom.maxM, d.maxLo, dom.maxHi = max(dom.maxM, at.m), max(d.maxLo, at.lo), max(dom.maxHi, at.hi)
 		d.first.hi = dom.maxHi
 	}
 	if s.closed {
-		o.ends.replace(k, ending{s.end.m, m})
+		o.ends.replaceEnding(k, ending{s.end.m, m})
 		o.touch(m, mb)
 		return
 	}
-	o.ends.pop(k)
+	o.ends.popEnding(k)
 	d.keyOneClock(m, mb)
 }

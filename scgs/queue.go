@@ -20,7 +20,7 @@ func pointOf(s clocksync.Stamp) point {
 	return point{s.Mono, s.Within.Earliest, s.Within.Latest}
 }
 
-func (p point) stamp(domain clocksync.Domain) clocksync.Stamp {
+func (p point) stampIn(domain clocksync.Domain) clocksync.Stamp {
 	return clocksync.Stamp{
 		Domain: domain,
 		Mono:   p.m,
@@ -49,17 +49,17 @@ type state struct {
 	moved  bool // from here on the member's stamps are of another domain
 }
 
-// unbounded reports whether nothing bounds the start from above: such a state is
+// isUnbounded reports whether nothing bounds the start from above: such a state is
 // in no global state of several domains, and a tuple with such a run has no core.
-func (d *Detector) unbounded(s *state) bool {
+func (d *Detector) isUnbounded(s *state) bool {
 	if d.modality == Possibly {
 		return s.start.lo == clocksync.MaxInstant
 	}
 	return s.sort == known && s.start.hi == clocksync.MaxInstant
 }
 
-// bound is what stands for the end in every comparison.
-func (s *state) bound() point {
+// endBound is what stands for the end in every comparison.
+func (s *state) endBound() point {
 	if s.sort == fiat && !s.closed {
 		return forever
 	}
@@ -84,16 +84,16 @@ func (q *queue) tail() *state {
 // Pending is how many local states of a member the detector keeps: the one it looks
 // at and those behind it. It is 0 for a number that is no member.
 func (d *Detector) Pending(m Member) int {
-	mb := d.find(m)
+	mb := d.findMember(m)
 	if mb == nil {
 		return 0
 	}
 	return int(mb.queue.n)
 }
 
-// collapse makes one UNKNOWN of the n oldest states behind the head. That only
+// collapseStates makes one UNKNOWN of the n oldest states behind the head. That only
 // removes candidates, so nothing false can come of it.
-func (d *Detector) collapse(m Member, n int32) {
+func (d *Detector) collapseStates(m Member, n int32) {
 	q := &d.members[m].queue
 	u := state{sort: unknown, closed: true, start: q.at(1).start, end: q.at(n).end}
 	if u.start.hi == clocksync.MaxInstant {
@@ -102,7 +102,7 @@ func (d *Detector) collapse(m Member, n int32) {
 	moves := 0
 	for i := range n {
 		s := q.at(1 + i)
-		d.release(s.ref)
+		d.releaseRef(s.ref)
 		if s.sort == known {
 			d.stats.Collapsed++
 		}
@@ -115,7 +115,7 @@ func (d *Detector) collapse(m Member, n int32) {
 		p := &d.places[m]
 		p.moves = p.moves[moves-1:]
 	}
-	if d.runs() { // nothing is known between runs; one that never held keeps the place
+	if d.looksAtRuns() { // nothing is known between runs; a run that never held keeps the place
 		u.start = u.end
 		if u.moved {
 			u.start, u.end = unheard, unheard

@@ -10,13 +10,13 @@ func (d *Detector) beginRows(mb *member) {
 		r := &g.rows[i]
 		p := point{r.start.m, g.from, r.start.hi}
 		if mb.queue.n > 0 {
-			b := g.at(&mb.queue, 0, i)
+			b := g.rowAt(&mb.queue, 0, i)
 			p = point{b.m, mb.queue.front().start.lo, b.hi}
 		}
-		d.begin(r.domain, p)
+		d.noteLaterStarts(r.domain, p)
 		d.reviewReadings(r.domain)
 		if d.up != nil {
-			d.up.touch(d.domains[r.domain].row)
+			d.up.touchRow(d.domains[r.domain].row)
 		}
 	}
 }
@@ -32,10 +32,10 @@ func (d *Detector) refreshRow(m Member, mb *member, row int) {
 	r := &mb.group.rows[row]
 	k := d.rowKey(m, mb, row)
 	heads := d.domains[r.domain].heads
-	if leaf := heads.at(r.leaf); *leaf != k {
+	if leaf := heads.changeLeaf(r.leaf); *leaf != k {
 		*leaf = k
-		heads.rise(r.leaf)
-		d.review(r.domain)
+		heads.updateAbove(r.leaf)
+		d.reviewDomain(r.domain)
 	}
 }
 
@@ -50,10 +50,10 @@ func (g *group) held(q *queue, row int) (e Ends, mono, time bool) {
 	if q.n == 0 {
 		return held, false, false
 	}
-	ended := g.at(q, 0, row).ended
+	ended := g.rowAt(q, 0, row).ended
 	mono = ended.Mono <= held.Mono && ended.Mono != clocksync.MaxInstant
 	time = ended.Earliest <= held.Earliest && ended.Earliest != clocksync.MaxInstant
-	return ended.and(held), mono, time
+	return ended.leastOf(held), mono, time
 }
 
 // rowKey is the leaf of a row of the group's head. The row is closed if both its
@@ -68,7 +68,7 @@ func (d *Detector) rowKey(m Member, mb *member, row int) node {
 	}
 	if time {
 		k.clo, k.deadLo = e.Earliest, int32(m)
-		if d.unbounded(mb.queue.front()) && d.multi() {
+		if d.isUnbounded(mb.queue.front()) && d.isMulti() {
 			k.clo = clocksync.MinInstant
 		}
 	}
@@ -76,8 +76,8 @@ func (d *Detector) rowKey(m Member, mb *member, row int) node {
 	return k
 }
 
-// reach is when the group's head has ended, in a form for one clock.
-func (g *group) reach(q *queue) reach {
+// reachOf is when the group's head has ended, in a form for one clock.
+func (g *group) reachOf(q *queue) reach {
 	to := reach{to: point{clocksync.MinInstant, clocksync.MaxInstant, clocksync.MaxInstant}}
 	for i := range g.rows {
 		e, _, _ := g.held(q, i)
@@ -92,29 +92,29 @@ func (g *group) reach(q *queue) reach {
 	return to
 }
 
-// part is the group's share in a tuple.
-func (g *group) part(m Member, mb *member) Part {
+// partOf is the group's share in a tuple.
+func (g *group) partOf(m Member, mb *member) Part {
 	s, q := mb.queue.front(), &mb.queue
 	p := Part{Member: m, Seq: s.seq, Ref: s.ref}
 	p.Start.Within = clocksync.Interval{Earliest: s.start.lo, Latest: s.start.hi}
 	ends, open := endless, false
 	for i := range g.rows {
 		e, mono, time := g.held(q, i)
-		ends = ends.and(e)
+		ends = ends.leastOf(e)
 		open = open || !time || !mono && g.rows[i].name != ""
 	}
 	p.Open = open
 	p.End.Within = clocksync.Interval{Earliest: ends.Earliest, Latest: ends.Latest}
 	if len(g.rows) == 1 && g.rows[0].name != "" {
-		p.Start.Domain, p.Start.Mono = g.rows[0].name, g.at(q, 0, 0).m
+		p.Start.Domain, p.Start.Mono = g.rows[0].name, g.rowAt(q, 0, 0).m
 		p.End.Domain, p.End.Mono = g.rows[0].name, ends.Mono
 	}
 	return p
 }
 
-// need completes a need of the group's row in a domain, and reports whether
+// completeNeed completes a need of the group's row in a domain, and reports whether
 // evidence can satisfy it.
-func (g *group) need(n *Need, q *queue, domain int32, limit clocksync.Instant) bool {
+func (g *group) completeNeed(n *Need, q *queue, domain int32, limit clocksync.Instant) bool {
 	row := 0
 	for g.rows[row].domain != domain {
 		row++

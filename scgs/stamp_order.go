@@ -14,8 +14,8 @@ func newStampOrder(clock clocksync.Domain) stampOrder {
 	return stampOrder{clock: clock, last: unheard, floor: never}
 }
 
-// admit checks the stamp of a report that starts or ends a state.
-func (t *stampOrder) admit(seq uint64, at clocksync.Stamp) (point, Reason) {
+// admitReport checks the stamp of a report that starts or ends a state.
+func (t *stampOrder) admitReport(seq uint64, at clocksync.Stamp) (point, Reason) {
 	switch {
 	case !event(at) || seq == 0:
 		return point{}, Malformed
@@ -33,9 +33,9 @@ func (t *stampOrder) admit(seq uint64, at clocksync.Stamp) (point, Reason) {
 	return p, Accepted
 }
 
-// affirm checks the stamp of evidence, and makes it no smaller than what the
+// admitEvidence checks the stamp of evidence, and makes it no smaller than what the
 // member has shown or promised.
-func (t *stampOrder) affirm(seq uint64, at clocksync.Stamp) (point, Reason) {
+func (t *stampOrder) admitEvidence(seq uint64, at clocksync.Stamp) (point, Reason) {
 	switch {
 	case !at.Within.Valid() || seq == 0:
 		return point{}, Malformed
@@ -45,46 +45,46 @@ func (t *stampOrder) affirm(seq uint64, at clocksync.Stamp) (point, Reason) {
 		return point{}, Regress
 	case seq < t.seq:
 		return point{}, Stale
-	case seq > t.seq && t.promised():
+	case seq > t.seq && t.holdsForever():
 		return point{}, Regress
 	}
-	return t.raised(pointOf(at)), Accepted
+	return t.raisePoint(pointOf(at)), Accepted
 }
 
-// raised makes a point of evidence no smaller than what the member has shown.
-func (t *stampOrder) raised(p point) point {
+// raisePoint makes a point of evidence no smaller than what the member has shown.
+func (t *stampOrder) raisePoint(p point) point {
 	p.lo = max(p.lo, t.last.lo)
 	p.hi = max(p.hi, t.last.hi, p.lo)
 	return p
 }
 
-// reached is what no part of a later start is before.
-func (t *stampOrder) reached() point {
+// reachedPoint is what no part of a later start is before.
+func (t *stampOrder) reachedPoint() point {
 	p := t.last
 	p.hi = max(p.hi, p.lo)
 	return p
 }
 
-// jumps reports whether a report of that number follows a loss. Nothing is known
+// followsLoss reports whether a report of that number follows a loss. Nothing is known
 // before the first report, so nothing is lost there.
-func (t *stampOrder) jumps(seq uint64) bool { return t.seq != 0 && seq != t.seq+1 }
+func (t *stampOrder) followsLoss(seq uint64) bool { return t.seq != 0 && seq != t.seq+1 }
 
-// heard notes the member's newest stamp.
-func (t *stampOrder) heard(p point) {
+// noteHeard notes the member's newest stamp.
+func (t *stampOrder) noteHeard(p point) {
 	if p.hi == clocksync.MaxInstant {
 		p.hi = t.last.hi
 	}
 	t.last = p
 }
 
-// promised reports whether the member's newest state holds for ever.
-func (t *stampOrder) promised() bool {
+// holdsForever reports whether the member's newest state holds for ever.
+func (t *stampOrder) holdsForever() bool {
 	return t.last.m == clocksync.MaxInstant || t.last.lo == clocksync.MaxInstant
 }
 
-// restart begins a new incarnation: numbers restart at 1, and reference time goes
+// restartIncarnation begins a new incarnation: numbers restart at 1, and reference time goes
 // on from what the earlier ones have shown.
-func (t *stampOrder) restart(clock clocksync.Domain) {
+func (t *stampOrder) restartIncarnation(clock clocksync.Domain) {
 	t.seq = 0
 	t.floor = clocksync.Interval{Earliest: t.last.lo, Latest: t.last.hi}
 	if clock != t.clock {

@@ -51,8 +51,8 @@ type Ends struct {
 
 var endless = Ends{clocksync.MaxInstant, clocksync.MaxInstant, clocksync.MaxInstant}
 
-// and gives the least of both.
-func (e Ends) and(f Ends) Ends {
+// leastOf gives the least of both.
+func (e Ends) leastOf(f Ends) Ends {
 	return Ends{min(e.Mono, f.Mono), min(e.Earliest, f.Earliest), min(e.Latest, f.Latest)}
 }
 
@@ -96,7 +96,7 @@ func (d *Detector) Share(domains ...clocksync.Domain) {
 		u.run = d.up.run
 	}
 	d.up = u
-	d.layout()
+	d.layoutDomains()
 }
 
 // Summarize fills s with the news for a detector above, and reports whether there is any. Call
@@ -121,7 +121,7 @@ func (d *Detector) Summarize(s *Summary) bool {
 	}
 	opens := d.open && d.unknown == 0 && u.sent != d.index
 	if !opens && (d.advance != none || !u.stale && u.number > 0) {
-		return false // the next call of Next goes on at once, or nothing has changed
+		return false // the next call of Next continues at once, or nothing has changed
 	}
 	if !d.renew() && !opens && u.number > 0 {
 		return false
@@ -154,7 +154,7 @@ func (d *Detector) renew() bool {
 		o.stale = false
 		d.renewRow(o)
 		row, told := &o.row, &o.told
-		news = news || row.Ended != endless || row.Held.and(told.Ended) != told.Held.and(told.Ended)
+		news = news || row.Ended != endless || row.Held.leastOf(told.Ended) != told.Held.leastOf(told.Ended)
 		starts = starts || row.StartMono != told.StartMono || row.StartLatest != told.StartLatest
 	}
 	if starts {
@@ -168,7 +168,7 @@ func (d *Detector) renew() bool {
 // not below these, or evidence, is no news until there is another tuple.
 func (o *outward) tell(opens bool) Row {
 	r := o.row
-	ended := o.told.Ended.and(r.Ended)
+	ended := o.told.Ended.leastOf(r.Ended)
 	if opens {
 		ended = endless
 	}
@@ -193,9 +193,9 @@ func (d *Detector) renewRow(o *outward) {
 	r.Held = Ends{n.m, n.lo, n.chi}
 }
 
-// layout begins a run: it gives each domain its row. A group in one domain has no
+// layoutRows begins a run: it gives each domain its row. A group in one domain has no
 // rest, as nothing in it is compared by intervals.
-func (u *summarizer) layout(domains []domain, top tree) {
+func (u *summarizer) layoutRows(domains []domain, top tree) {
 	u.run++
 	u.number, u.sent, u.latest, u.stale = 0, 0, clocksync.MinInstant, true
 	u.rows, u.cover = u.rows[:0], u.cover[:0]
@@ -229,7 +229,7 @@ func newOutward(h int32, name clocksync.Domain) outward {
 // covers finds the largest subtrees of the top, below its node k, that have no
 // domain but of the rest, and reports whether there is only one.
 func (u *summarizer) covers(domains []domain, top tree, k int) bool {
-	if h := k - top.inner(); h >= 0 {
+	if h := k - top.countInner(); h >= 0 {
 		if u.rows[domains[h].row].domain != int32(none) {
 			return false
 		}
@@ -237,7 +237,7 @@ func (u *summarizer) covers(domains []domain, top tree, k int) bool {
 		return true
 	}
 	from, all := len(u.cover), true
-	for i := range top.under(k) {
+	for i := range top.childrenOf(k) {
 		all = u.covers(domains, top, width*k+1+i) && all
 	}
 	if all {
@@ -246,24 +246,24 @@ func (u *summarizer) covers(domains []domain, top tree, k int) bool {
 	return all
 }
 
-// touch takes note that the heads of a row may have changed.
-func (u *summarizer) touch(row int32) { u.rows[row].stale, u.stale = true, true }
+// touchRow takes note that the heads of a row may have changed.
+func (u *summarizer) touchRow(row int32) { u.rows[row].stale, u.stale = true, true }
 
-// begin takes note of a start in a row.
-func (u *summarizer) begin(row int32, hi clocksync.Instant) {
+// noteStart takes note of a start in a row.
+func (u *summarizer) noteStart(row int32, hi clocksync.Instant) {
 	if u.rows[row].domain == int32(none) {
 		u.latest = max(u.latest, hi)
 	}
 }
 
-// left takes note of a local state that the group goes on from.
-func (u *summarizer) left(row int32, e Ends) {
+// noteLeft takes note of a local state that the group continues from.
+func (u *summarizer) noteLeft(row int32, e Ends) {
 	o := &u.rows[row]
 	if o.domain == int32(none) {
 		e.Mono = clocksync.MaxInstant // of several clocks, or of one that no other group has
 	}
-	if all := o.row.Ended.and(e); all.and(o.told.Ended) != o.told.Ended {
+	if all := o.row.Ended.leastOf(e); all.leastOf(o.told.Ended) != o.told.Ended {
 		o.row.Ended = all
-		u.touch(row)
+		u.touchRow(row)
 	}
 }

@@ -45,7 +45,7 @@ func (d *Detector) Advance(ev *Event) bool {
 // Opened.
 func (d *Detector) sweep(ev *Event, starts bool) bool {
 	for {
-		d.settle()
+		d.settleHead()
 		switch what, j := d.next(); what {
 		case waits:
 			return false
@@ -56,18 +56,18 @@ func (d *Detector) sweep(ev *Event, starts bool) bool {
 			d.pop(j)
 		case opens:
 			d.open = true
-			d.opens(ev)
+			d.makeBegin(ev)
 			if !starts {
-				d.span(&ev.Span)
+				d.sumUpHeads(&ev.Span)
 			}
 			return true
 		case ends:
 			d.advance = j
 			if d.unknown > 0 {
-				d.forced = d.follows(&d.members[j])
+				d.forced = d.followsAt(&d.members[j])
 			}
 			if !starts {
-				d.closes(ev)
+				d.makeEnd(ev)
 				return true
 			}
 		}
@@ -104,8 +104,8 @@ func (d *Detector) next() (verdict, Member) {
 	return waits, none
 }
 
-// settle advances the head whose end closed the tuple delivered last.
-func (d *Detector) settle() {
+// settleHead advances the head whose end closed the tuple delivered last.
+func (d *Detector) settleHead() {
 	if j := d.advance; j != none {
 		d.advance, d.open = none, false
 		d.pop(j)
@@ -118,14 +118,14 @@ func (d *Detector) certain() bool {
 	switch {
 	case d.bad > 0:
 		return false
-	case !d.multi():
+	case !d.isMulti():
 		return true
 	case d.infinite > 0 && d.modality != Possibly:
 		return false
 	}
 	lo := d.top.root().lo
 	if d.top.root().rep == d.first.domain {
-		lo, _, _ = d.top.but(d.first.domain)
+		lo, _, _ = d.top.leastBut(d.first.domain)
 	}
 	return d.first.hi < lo && d.second.hi < d.domains[d.first.domain].heads.root().lo
 }
@@ -141,12 +141,12 @@ func (d *Detector) refuted() Member {
 		dom.dying = false
 		d.dying = d.dying[:n-1]
 	}
-	if !d.multi() {
+	if !d.isMulti() {
 		return none
 	}
 	clo, dead := d.top.root().clo, d.top.root().deadLo
 	if dead == d.first.domain {
-		_, clo, dead = d.top.but(dead)
+		_, clo, dead = d.top.leastBut(dead)
 	}
 	own := d.domains[d.first.domain].heads.root()
 	switch {
@@ -168,8 +168,8 @@ func (d *Detector) ending() Member {
 	return none
 }
 
-// latest is the latest hi(S) of the heads outside the domain.
-func (d *Detector) latest(domain int32) clocksync.Instant {
+// latestOutside is the latest hi(S) of the heads outside the domain.
+func (d *Detector) latestOutside(domain int32) clocksync.Instant {
 	if domain == d.first.domain {
 		return d.second.hi
 	}
@@ -184,33 +184,33 @@ func (d *Detector) pop(m Member) {
 	}
 	mb := &d.members[m]
 	s := mb.queue.front()
-	d.release(s.ref)
+	d.releaseRef(s.ref)
 	if d.up != nil {
 		d.leaveHead(mb, s)
 	}
-	d.exit(mb)
+	d.uncountHead(mb)
 	mb.queue.pop()
 	d.delta.pops++
 	d.delta.joined = mb.queue.n > 0 && mb.queue.front().joined
-	d.another(m, mb)
+	d.noteHead(m, mb)
 	if mb.queue.n > 0 && mb.queue.front().moved {
-		d.arrive(m, mb)
+		d.fileMember(m, mb)
 		return
 	}
-	d.enter(mb)
-	d.refresh(m)
+	d.countHead(mb)
+	d.refreshTrees(m)
 }
 
-// arrive files the member under the clock that it has moved to.
-func (d *Detector) arrive(m Member, mb *member) {
+// fileMember files the member under the clock that it has moved to.
+func (d *Detector) fileMember(m Member, mb *member) {
 	mb.queue.front().moved = false
 	p := &d.places[m]
 	p.home, p.moves = p.moves[0], p.moves[1:]
-	d.layout()
+	d.layoutDomains()
 }
 
-// another takes note that the member has another head.
-func (d *Detector) another(m Member, mb *member) {
+// noteHead takes note that the member has another head.
+func (d *Detector) noteHead(m Member, mb *member) {
 	if !mb.dirty {
 		mb.dirty = true
 		d.delta.members = append(d.delta.members, m)

@@ -138,7 +138,7 @@ func NewThreshold(k int, o Options) *Threshold {
 // removed members are in no set from here on. It costs O(members).
 func (t *Threshold) Epoch(id uint64, remove []Member, add []Spec) []Member {
 	for _, m := range remove {
-		if h := t.find(m); h != nil {
+		if h := t.findHolder(m); h != nil {
 			t.leave(m, h)
 		}
 	}
@@ -154,7 +154,7 @@ func (t *Threshold) Epoch(id uint64, remove []Member, add []Spec) []Member {
 		added = append(added, m)
 	}
 	t.epoch, t.index = id, 0
-	t.layout()
+	t.layoutClocks()
 	return added
 }
 
@@ -162,17 +162,17 @@ func (t *Threshold) Epoch(id uint64, remove []Member, add []Spec) []Member {
 func (t *Threshold) leave(m Member, h *holder) {
 	if r := h.open; r != nil {
 		t.endOpen(h, r)
-		t.drop(r)
+		t.dropRun(r)
 	}
 	for len(h.closed) > 0 {
-		t.drop(h.closed[0])
+		t.dropRun(h.closed[0])
 	}
 	t.members[m] = holder{}
 	t.free = append(t.free, m)
 }
 
-// find returns the member of that number, or nil.
-func (t *Threshold) find(m Member) *holder {
+// findHolder returns the member of that number, or nil.
+func (t *Threshold) findHolder(m Member) *holder {
 	if m < 0 || int(m) >= len(t.members) || !t.members[m].alive {
 		return nil
 	}
@@ -186,7 +186,7 @@ func (t *Threshold) Next(s *Set) bool {
 	if t.next == len(t.sets) {
 		t.sets, t.runs, t.next = t.sets[:0], t.runs[:0], 0
 		for _, r := range t.retired {
-			t.recycle(r)
+			t.recycleRun(r)
 		}
 		t.retired = t.retired[:0]
 		return false
@@ -197,7 +197,7 @@ func (t *Threshold) Next(s *Set) bool {
 	runs := t.runs[f.from:f.to]
 	parts := s.Runs[:0]
 	for _, r := range runs {
-		parts = append(parts, r.part())
+		parts = append(parts, r.partOf())
 	}
 	*s = Set{Epoch: f.epoch, Index: f.index, Grows: f.grows, Runs: parts, Span: SpanOf(parts)}
 	return true
@@ -206,11 +206,11 @@ func (t *Threshold) Next(s *Set) bool {
 // Run returns the open run of a member, as it is known by now; false if it has
 // none.
 func (t *Threshold) Run(m Member) (Part, bool) {
-	h := t.find(m)
+	h := t.findHolder(m)
 	if h == nil || h.open == nil {
 		return Part{}, false
 	}
-	return h.open.part(), true
+	return h.open.partOf(), true
 }
 
 // Released appends to dst the handles that the detector has dropped since the

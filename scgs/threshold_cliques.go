@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// enumerate finds the maximal sets of runs near r that overlap each other, and r,
+// enumerateSets finds the maximal sets of runs near r that overlap each other, and r,
 // and have one that r has begun to overlap.
-func (t *Threshold) enumerate(r *run) {
+func (t *Threshold) enumerateSets(r *run) {
 	s := &t.search
 	s.chosen = append(s.chosen[:0], r)
 	all := t.allOverlap(r)
 	if all && t.alarmsOnly { // before the runs are put in order
 		s.chosen = append(s.chosen, s.near...)
-		if a := t.contained(s.chosen); a != nil {
+		if a := t.containedSet(s.chosen); a != nil {
 			t.coverLast(s.chosen, a)
 			return
 		}
@@ -21,11 +21,11 @@ func (t *Threshold) enumerate(r *run) {
 	slices.SortFunc(s.near, compareRuns)
 	if all {
 		s.chosen = append(s.chosen[:1], s.near...)
-		t.add(s.chosen)
+		t.addSet(s.chosen)
 		return
 	}
 	if len(s.near) > t.maxPending {
-		t.greedy(r)
+		t.findSomeSets(r)
 		return
 	}
 	t.compare()
@@ -52,7 +52,7 @@ func (t *Threshold) compare() {
 			s.fresh[i/64] |= 1 << (i % 64)
 		}
 		for j, y := range s.near[:i] {
-			if x.overlaps(y) {
+			if x.overlapsRun(y) {
 				s.rows[i*n+j/64] |= 1 << (j % 64)
 				s.rows[j*n+i/64] |= 1 << (i % 64)
 			}
@@ -204,5 +204,5 @@ func (t *Threshold) emit(r *run) {
 			s.chosen = append(s.chosen, s.near[64*w+bits.TrailingZeros64(b)])
 		}
 	}
-	t.add(s.chosen)
+	t.addSet(s.chosen)
 }

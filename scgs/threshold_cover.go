@@ -38,20 +38,20 @@ type cover struct {
 // completeAlarms is what a Threshold does in place of [Threshold.complete] if only the
 // alarms are wanted.
 func (t *Threshold) completeAlarms(r *run, from point) {
-	if t.multi() {
+	if t.isMulti() {
 		t.judgeEnd(r)
 	}
-	if !r.holds() {
+	if !r.certainlyHeld() {
 		return
 	}
 	t.tick++
 	s := &t.search
 	s.all = r.start.m >= from.m
 	s.begun, s.lasts = s.begun[:0], s.lasts[:0]
-	t.begun(r, from)
+	t.collectBegun(r, from)
 	if s.all {
 		s.lasts = append(s.lasts, r)
-		t.gather(r)
+		t.gatherRuns(r)
 		r.meet(s.near)
 		t.tick++
 	} else {
@@ -61,7 +61,7 @@ func (t *Threshold) completeAlarms(r *run, from point) {
 		r.meet(s.begun)
 	}
 	t.candidates(r, from)
-	odd := t.multi() && t.odd > 0
+	odd := t.isMulti() && t.odd > 0
 	s.lasts = slices.DeleteFunc(s.lasts, func(q *run) bool { return q.reach+1 < t.k || !odd && (q.before+1 < t.k || t.covered(q)) })
 	if len(s.lasts) == 0 || t.count < t.k {
 		for _, q := range s.lasts {
@@ -81,9 +81,9 @@ func (t *Threshold) completeAlarms(r *run, from point) {
 		for _, x := range s.begun {
 			x.fresh = t.tick
 		}
-		t.seek(r)
+		t.seekSets(r)
 	}
-	t.deliver()
+	t.numberSets()
 }
 
 // meet counts the runs that r has begun to overlap. Of what q is the last run of have
@@ -111,7 +111,7 @@ func (t *Threshold) seekLast(r, q *run) bool {
 	// With one clock all that is in a set with q as the last holds at the start of q, and so
 	// overlaps each other. A later run that overlaps all of them does so for good: as long as what
 	// comes to them overlaps it as well, each set is found with that one as the last.
-	if x := q.next; x.run != nil && x.run.serial == x.serial && x.lapse == t.lapse && !t.multi() && r.overlaps(x.run) {
+	if x := q.next; x.run != nil && x.run.serial == x.serial && x.lapse == t.lapse && !t.isMulti() && r.overlapsRun(x.run) {
 		return true
 	}
 	q.next = next{}
@@ -120,10 +120,10 @@ func (t *Threshold) seekLast(r, q *run) bool {
 	s.near, s.later = s.near[:0], s.later[:0]
 	r.mark, q.mark = t.tick, t.tick
 	p := t.newProfile()
-	p.put(r)
+	p.putRun(r)
 	s.chosen = append(s.chosen[:0], r)
 	if q != r {
-		p.put(q)
+		p.putRun(q)
 		s.chosen = append(s.chosen, q)
 	}
 	for _, x := range t.open {
@@ -147,15 +147,15 @@ func (t *Threshold) seekLast(r, q *run) bool {
 	if len(set) < t.k || !s.all && !slices.ContainsFunc(set, func(x *run) bool { return x.fresh == t.tick }) {
 		return true
 	}
-	if a := t.contained(set); a != nil {
+	if a := t.containedSet(set); a != nil {
 		t.coverLast(set, a)
 		return true
 	}
-	if t.multi() && slices.ContainsFunc(s.later, p.fits) {
+	if t.isMulti() && slices.ContainsFunc(s.later, p.fitsAll) {
 		return true // it is found with that one as the last
 	}
 	for _, x := range s.later { // What ends soon overlaps the earliest of them, if any.
-		if n := q.next.run; !t.multi() && (n == nil || x.start.m < n.start.m) && p.fits(x) {
+		if n := q.next.run; !t.isMulti() && (n == nil || x.start.m < n.start.m) && p.fitsAll(x) {
 			q.next = next{x, x.serial, t.lapse}
 		}
 	}
@@ -163,7 +163,7 @@ func (t *Threshold) seekLast(r, q *run) bool {
 		return true
 	}
 	slices.SortFunc(set, compareRuns)
-	t.add(set)
+	t.addSet(set)
 	return true
 }
 
@@ -176,13 +176,13 @@ func (t *Threshold) joinLast(p *profile, r, q, x *run) bool {
 	x.mark = t.tick
 	s := &t.search
 	switch {
-	case !x.holds() || !x.overlaps(q) || !x.overlaps(r):
+	case !x.certainlyHeld() || !x.overlapsRun(q) || !x.overlapsRun(r):
 	case !x.startsBy(q):
 		s.later = append(s.later, x)
-	case !p.fits(x):
+	case !p.fitsAll(x):
 		return false
 	default:
-		p.put(x)
+		p.putRun(x)
 		s.chosen = append(s.chosen, x)
 	}
 	return true
@@ -192,14 +192,14 @@ func (t *Threshold) joinLast(p *profile, r, q, x *run) bool {
 func (t *Threshold) candidates(r *run, from point) {
 	s := &t.search
 	s.lasts = append(s.lasts, s.begun...)
-	if !t.multi() || r.start.hi == clocksync.MaxInstant {
+	if !t.isMulti() || r.start.hi == clocksync.MaxInstant {
 		return
 	}
 	if !s.all && r.start.hi >= from.lo {
 		s.lasts = append(s.lasts, r)
 	}
 	c := r.clockRuns
-	for i := c.starts.find(from.m, 0) - 1; i >= 0; i-- {
+	for i := c.starts.findPlace(from.m, 0) - 1; i >= 0; i-- {
 		x := c.starts.list[i].run
 		if x == nil || x.start.hi == clocksync.MaxInstant {
 			continue
@@ -207,7 +207,7 @@ func (t *Threshold) candidates(r *run, from point) {
 		if x.start.hi < from.lo && !x.odd {
 			return
 		}
-		if x != r && x.holds() && x.overlaps(r) {
+		if x != r && x.certainlyHeld() && x.overlapsRun(r) {
 			s.lasts = append(s.lasts, x)
 		}
 	}
@@ -219,26 +219,26 @@ func (t *Threshold) covered(q *run) bool {
 	switch {
 	case v.alarm == nil || v.lapse != t.lapse && !t.look(q):
 		return false
-	case !t.multi():
+	case !t.isMulti():
 		return true
 	}
-	return !t.before(q) && (!t.beside(q) || !v.alarm.gone() && t.look(q) && !t.beside(q))
+	return !t.before(q) && (!t.beside(q) || !v.alarm.isGone() && t.look(q) && !t.beside(q))
 }
 
-// settled reports whether it covers q whatever is still to come.
-func (t *Threshold) settled(q *run) bool {
+// isSettled reports whether it covers q whatever is still to come.
+func (t *Threshold) isSettled(q *run) bool {
 	v := &q.cover
 	if v.alarm == nil || v.lapse != t.lapse && !t.look(q) {
 		return false
 	}
-	return !t.multi() || t.odd == 0 && v.front < q.start.lo && (v.front == clocksync.MinInstant || q.clockRuns.unbounded == 0) &&
+	return !t.isMulti() || t.odd == 0 && v.front < q.start.lo && (v.front == clocksync.MinInstant || q.clockRuns.unbounded == 0) &&
 		(v.back > q.start.hi || q.start.hi == clocksync.MaxInstant)
 }
 
 // look sums up the alarm that is to cover q.
 func (t *Threshold) look(q *run) bool {
 	v := &q.cover
-	if v.alarm.gone() {
+	if v.alarm.isGone() {
 		*v = cover{}
 		return false
 	}
@@ -270,7 +270,7 @@ func (t *Threshold) before(q *run) bool {
 	}
 	return slices.ContainsFunc(c.starts.list, func(e entry) bool {
 		y := e.run
-		return y != nil && y != q && y.end.lo <= v.front && y.overlaps(q)
+		return y != nil && y != q && y.end.lo <= v.front && y.overlapsRun(q)
 	})
 }
 
@@ -281,7 +281,7 @@ func (t *Threshold) beside(q *run) bool {
 	if v.back > q.start.hi || q.start.hi == clocksync.MaxInstant {
 		return false
 	}
-	for i := t.starts.find(v.back, 0); i < len(t.starts.list) && t.starts.list[i].key <= q.start.hi; i++ {
+	for i := t.starts.findPlace(v.back, 0); i < len(t.starts.list) && t.starts.list[i].key <= q.start.hi; i++ {
 		if y := t.starts.list[i].run; y != nil && y.clockRuns != q.clockRuns {
 			return true
 		}
@@ -326,7 +326,7 @@ func (t *Threshold) judgeStart(r *run) {
 // judgeEnd finds the starts that are odd beside the newest end of r.
 func (t *Threshold) judgeEnd(r *run) {
 	list := r.clockRuns.starts.list
-	at := r.clockRuns.starts.find(r.end.m, 0)
+	at := r.clockRuns.starts.findPlace(r.end.m, 0)
 	for i := at; i < len(list); i++ {
 		if x := list[i].run; x != nil && !x.odd && odd(x, r.end) {
 			t.mark(x)

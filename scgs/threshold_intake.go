@@ -15,7 +15,7 @@ func (t *Threshold) Start(m Member, seq uint64, at clocksync.Stamp, ref Ref) Rea
 		return why
 	}
 	t.stats.States++
-	if h.jumps(seq) {
+	if h.followsLoss(seq) {
 		t.skip(h, p.hi)
 	}
 	h.seq = seq
@@ -24,9 +24,9 @@ func (t *Threshold) Start(m Member, seq uint64, at clocksync.Stamp, ref Ref) Rea
 		r.ref = ref
 		t.reach(r, p)
 	} else {
-		t.begin(m, h, p, ref)
+		t.beginRun(m, h, p, ref)
 	}
-	t.heard(m, h, p)
+	t.noteHeard(m, h, p)
 	return Accepted
 }
 
@@ -37,18 +37,18 @@ func (t *Threshold) End(m Member, seq uint64, at clocksync.Stamp) Reason {
 	if why != Accepted {
 		return why
 	}
-	if h.jumps(seq) {
+	if h.followsLoss(seq) {
 		t.skip(h, p.hi)
 	}
 	h.seq = seq
 	if r := h.open; r != nil {
 		from := r.end
 		r.end = p
-		if t.close(h, r) {
-			t.complete(r, from)
+		if t.closeRun(h, r) {
+			t.completeSets(r, from)
 		}
 	}
-	t.heard(m, h, p)
+	t.noteHeard(m, h, p)
 	return Accepted
 }
 
@@ -59,11 +59,11 @@ func (t *Threshold) End(m Member, seq uint64, at clocksync.Stamp) Reason {
 // MaxInstant as reading and as both ends. A later seq than known is a loss, as in
 // [Threshold.Start].
 func (t *Threshold) Evidence(m Member, seq uint64, at clocksync.Stamp) Reason {
-	h := t.find(m)
+	h := t.findHolder(m)
 	if h == nil {
 		return t.refuse(NoMember)
 	}
-	p, why := h.affirm(seq, at)
+	p, why := h.admitEvidence(seq, at)
 	if why != Accepted {
 		return t.refuse(why)
 	}
@@ -81,7 +81,7 @@ func (t *Threshold) shows(m Member, h *holder, p point) {
 	if r := h.open; r != nil {
 		t.reach(r, p)
 	}
-	t.heard(m, h, p)
+	t.noteHeard(m, h, p)
 }
 
 // Held reports that at the stamp the newest states of all members of the multiplexer
@@ -98,7 +98,7 @@ func (t *Threshold) Held(multiplexer int32, at clocksync.Stamp) Reason {
 			continue
 		}
 		found = true
-		if p, why := h.affirm(h.seq, at); why == Accepted {
+		if p, why := h.admitEvidence(h.seq, at); why == Accepted {
 			t.shows(Member(m), h, p)
 		}
 	}
@@ -112,11 +112,11 @@ func (t *Threshold) Held(multiplexer int32, at clocksync.Stamp) Reason {
 // Lost gives a silent member up: its run ends at its newest evidence. A run that
 // was promised for ever is not lost.
 func (t *Threshold) Lost(m Member) Reason {
-	h := t.find(m)
+	h := t.findHolder(m)
 	switch {
 	case h == nil:
 		return t.refuse(NoMember)
-	case h.promised():
+	case h.holdsForever():
 		return t.refuse(Regress)
 	}
 	t.giveUp(h, clocksync.MaxInstant)
@@ -125,8 +125,8 @@ func (t *Threshold) Lost(m Member) Reason {
 
 func (t *Threshold) giveUp(h *holder, ended clocksync.Instant) {
 	t.lose(h, ended)
-	t.pass(h.clockRuns)
-	t.sweep()
+	t.passRuns(h.clockRuns)
+	t.sweepRuns()
 }
 
 // Restart reports that the member is a new incarnation, on a clock that may be
@@ -136,30 +136,30 @@ func (t *Threshold) giveUp(h *holder, ended clocksync.Instant) {
 // O(members). The old incarnation had ended by the reference time ended, as in
 // [Detector.Restart].
 func (t *Threshold) Restart(m Member, domain clocksync.Domain, ended clocksync.Instant) Reason {
-	h := t.find(m)
+	h := t.findHolder(m)
 	switch {
 	case h == nil:
 		return t.refuse(NoMember)
-	case h.promised():
+	case h.holdsForever():
 		return t.refuse(Regress)
 	}
 	t.giveUp(h, max(ended, h.last.hi, h.last.lo))
 	moved := domain != h.clock
-	h.restart(domain)
+	h.restartIncarnation(domain)
 	if moved {
-		t.again(t.clock(domain))
-		t.layout()
+		t.requeueRuns(t.findClock(domain))
+		t.layoutClocks()
 	}
 	return Accepted
 }
 
 // admit checks a report against the member's earlier ones.
 func (t *Threshold) admit(m Member, seq uint64, at clocksync.Stamp) (*holder, point, Reason) {
-	h := t.find(m)
+	h := t.findHolder(m)
 	if h == nil {
 		return nil, point{}, t.refuse(NoMember)
 	}
-	p, why := h.admit(seq, at)
+	p, why := h.admitReport(seq, at)
 	if why != Accepted {
 		return nil, point{}, t.refuse(why)
 	}
@@ -189,7 +189,7 @@ func (t *Threshold) skip(h *holder, hi clocksync.Instant) {
 func (t *Threshold) lose(h *holder, hi clocksync.Instant) {
 	if r := h.open; r != nil {
 		r.end.hi = hi
-		t.close(h, r)
+		t.closeRun(h, r)
 	}
 }
 
@@ -197,5 +197,5 @@ func (t *Threshold) lose(h *holder, hi clocksync.Instant) {
 func (t *Threshold) reach(r *run, p point) {
 	from := r.end
 	r.end = p
-	t.complete(r, from)
+	t.completeSets(r, from)
 }

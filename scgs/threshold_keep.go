@@ -35,25 +35,25 @@ import (
 // With one clock in all it is enough, instead of step 2, that no member can begin
 // anything before lo(T of d), which is so at step 1 but for promises.
 
-// heard notes the newest stamp of a member, and drops what that frees.
-func (t *Threshold) heard(m Member, h *holder, p point) {
-	h.heard(p)
+// noteHeard notes the newest stamp of a member, and drops what that frees.
+func (t *Threshold) noteHeard(m Member, h *holder, p point) {
+	h.noteHeard(p)
 	c := h.clockRuns
 	c.latest = max(c.latest, h.last.hi)
 	if p.m != clocksync.MaxInstant {
 		c.maxLo = max(c.maxLo, p.lo)
 	}
-	c.reading.set(h.leaf, p.m)
-	t.progressed.set(int32(m), h.progress())
-	t.pass(c)
-	t.sweep()
+	c.reading.setLeaf(h.leaf, p.m)
+	t.progressed.setLeaf(int32(m), h.progressTime())
+	t.passRuns(c)
+	t.sweepRuns()
 }
 
-// progress is a time that no later start of the member is before, and no start
+// progressTime is a time that no later start of the member is before, and no start
 // that its open run has still to reach.
-func (h *holder) progress() clocksync.Instant {
+func (h *holder) progressTime() clocksync.Instant {
 	lo, c := h.last.lo, h.clockRuns
-	if h.open == nil || h.open.holds() && !c.starts.others() {
+	if h.open == nil || h.open.certainlyHeld() && !c.starts.others() {
 		return lo
 	}
 	for i := len(c.starts.list) - 1; i >= 0 && c.starts.list[i].key >= h.last.m; i-- {
@@ -72,48 +72,48 @@ func (t *Threshold) holdBack(r *run) {
 	}
 	for _, e := range r.clockRuns.starts.list {
 		if g := e.run; g != nil && g != r && !g.closed && g.end.m <= r.start.m {
-			t.progressed.set(int32(g.member), min(t.progressed.at(int32(g.member)), r.start.hi))
+			t.progressed.setLeaf(int32(g.member), min(t.progressed.leafAt(int32(g.member)), r.start.hi))
 		}
 	}
 }
 
-// pass takes step 1 for the runs whose end all members of the clock have passed.
-func (t *Threshold) pass(c *clockRuns) {
+// passRuns takes step 1 for the runs whose end all members of the clock have passed.
+func (t *Threshold) passRuns(c *clockRuns) {
 	for {
 		r := c.passing.front()
 		if r == nil || r.end.m > c.reading.least() {
 			return
 		}
-		if !t.multi() && r.end.lo <= t.progressed.least() {
-			t.drop(r)
+		if !t.isMulti() && r.end.lo <= t.progressed.least() {
+			t.dropRun(r)
 			continue
 		}
-		c.passing.remove(r.end.m, r)
+		c.passing.removeRun(r.end.m, r)
 		r.passed = true
 		r.until = max(c.latest, r.end.lo)
-		t.waiting.insert(r.until, r)
+		t.waiting.insertRun(r.until, r)
 	}
 }
 
-// again puts the runs of a clock that a member has moved to back to step 1.
-func (t *Threshold) again(c *clockRuns) {
+// requeueRuns puts the runs of a clock that a member has moved to back to step 1.
+func (t *Threshold) requeueRuns(c *clockRuns) {
 	for _, e := range c.over.list {
 		if r := e.run; r != nil && r.passed {
-			t.waiting.remove(r.until, r)
+			t.waiting.removeRun(r.until, r)
 			r.passed = false
-			c.passing.insert(r.end.m, r)
+			c.passing.insertRun(r.end.m, r)
 		}
 	}
 }
 
-// sweep takes step 2.
-func (t *Threshold) sweep() {
+// sweepRuns takes step 2.
+func (t *Threshold) sweepRuns() {
 	for {
 		r := t.waiting.front()
 		if r == nil || r.until >= t.progressed.least() {
 			return
 		}
-		t.drop(r)
+		t.dropRun(r)
 	}
 }
 
@@ -132,13 +132,13 @@ type entry struct {
 	run    *run
 }
 
-func (o *ordered) empty() bool { return len(o.list) == o.holes }
+func (o *ordered) isEmpty() bool { return len(o.list) == o.holes }
 
 // others reports whether there is more than one run.
 func (o *ordered) others() bool { return len(o.list)-o.holes > 1 }
 
-// find returns the place of the first entry that is not before a key and serial.
-func (o *ordered) find(key clocksync.Instant, serial uint64) int {
+// findPlace returns the place of the first entry that is not before a key and serial.
+func (o *ordered) findPlace(key clocksync.Instant, serial uint64) int {
 	lo, hi := 0, len(o.list)
 	for lo < hi {
 		mid := int(uint(lo+hi) / 2)
@@ -151,18 +151,18 @@ func (o *ordered) find(key clocksync.Instant, serial uint64) int {
 	return lo
 }
 
-// above is at least the number of runs with a key above a limit.
-func (o *ordered) above(limit clocksync.Instant) int {
+// countAbove is at least the number of runs with a key above a limit.
+func (o *ordered) countAbove(limit clocksync.Instant) int {
 	if limit == clocksync.MaxInstant {
 		return 0
 	}
-	return len(o.list) - o.find(limit+1, 0)
+	return len(o.list) - o.findPlace(limit+1, 0)
 }
 
 // upTo is at least the number of runs with a key up to a limit.
-func (o *ordered) upTo(limit clocksync.Instant) int { return o.find(limit, math.MaxUint64) }
+func (o *ordered) upTo(limit clocksync.Instant) int { return o.findPlace(limit, math.MaxUint64) }
 
-func (o *ordered) insert(key clocksync.Instant, r *run) {
+func (o *ordered) insertRun(key clocksync.Instant, r *run) {
 	if len(o.list) == cap(o.list) && 4*o.holes > len(o.list) {
 		o.compact()
 	}
@@ -170,7 +170,7 @@ func (o *ordered) insert(key clocksync.Instant, r *run) {
 	o.list = append(o.list, entry{key, r.serial, r})
 	if i > 0 && (o.list[i-1].key > key || o.list[i-1].key == key && o.list[i-1].serial > r.serial) {
 		o.list = o.list[:i]
-		i = o.find(key, r.serial)
+		i = o.findPlace(key, r.serial)
 		o.list = append(o.list, entry{})
 		copy(o.list[i+1:], o.list[i:])
 		o.list[i] = entry{key, r.serial, r}
@@ -178,8 +178,8 @@ func (o *ordered) insert(key clocksync.Instant, r *run) {
 	o.first = min(o.first, i)
 }
 
-func (o *ordered) remove(key clocksync.Instant, r *run) {
-	o.list[o.find(key, r.serial)].run = nil
+func (o *ordered) removeRun(key clocksync.Instant, r *run) {
+	o.list[o.findPlace(key, r.serial)].run = nil
 	o.holes++
 	for n := len(o.list); n > 0 && o.list[n-1].run == nil; n-- {
 		o.list = o.list[:n-1]

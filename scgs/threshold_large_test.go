@@ -205,7 +205,7 @@ func TestThresholdKeepsFewRuns(t *testing.T) {
 	}
 }
 
-// One run goes on for ever while others come and go.
+// One run continues for ever while others come and go.
 func TestThresholdKeepsFewRunsBesideALongOne(t *testing.T) {
 	c := newThresholdCase(2, scgs.Options{})
 	for _, word := range []string{"+a0", "-c0", "-d0", "-e0"} {

@@ -22,10 +22,10 @@ func (t *Threshold) Needs(dst []Need) []Need {
 		c.behind = clocksync.MaxInstant
 	}
 	for _, r := range t.open {
-		limit = min(limit, t.progressed.at(int32(r.member)))
+		limit = min(limit, t.progressed.leafAt(int32(r.member)))
 		r.clockRuns.behind = min(r.clockRuns.behind, r.end.m)
 	}
-	if t.multi() {
+	if t.isMulti() {
 		t.lackingFrom(&t.starts, limit)
 	}
 	for _, c := range t.clocks {
@@ -36,7 +36,7 @@ func (t *Threshold) Needs(dst []Need) []Need {
 		if r.wanted == t.tick {
 			dst = append(dst, Need{
 				Member: r.member, Seq: t.members[r.member].seq, AfterMono: r.mono, AfterTime: r.time,
-				Newest: r.end.stamp(r.clockRuns.name),
+				Newest: r.end.stampIn(r.clockRuns.name),
 			})
 		}
 	}
@@ -49,9 +49,9 @@ func (t *Threshold) Needs(dst []Need) []Need {
 // asks for what the earlier ones ask for too.
 func (t *Threshold) lackingFrom(o *ordered, limit clocksync.Instant) {
 	for i := len(o.list) - 1; i >= 0 && o.list[i].key >= limit; i-- {
-		if x := o.list[i].run; x != nil && x.mark != t.tick && (!t.alarmsOnly || !t.settled(x)) {
+		if x := o.list[i].run; x != nil && x.mark != t.tick && (!t.alarmsOnly || !t.isSettled(x)) {
 			x.mark = t.tick
-			if t.lacking(x) && !t.multi() {
+			if t.lacking(x) && !t.isMulti() {
 				return
 			}
 		}
@@ -101,9 +101,9 @@ func (t *Threshold) wantAll(runs []*run) {
 	p := t.newProfile()
 	latest := p.start
 	for _, r := range runs {
-		p.put(r)
+		p.putRun(r)
 		if r.start.hi != clocksync.MaxInstant {
-			rank(&latest, bound{r.clockRuns, r.start.hi}, later)
+			rankBest(&latest, bound{r.clockRuns, r.start.hi}, laterOf)
 		}
 	}
 	for _, r := range runs {

@@ -36,8 +36,8 @@ func (t *Threshold) newProfile() profile {
 	}
 }
 
-// fits reports whether x overlaps all runs that were put in.
-func (p *profile) fits(x *run) bool {
+// fitsAll reports whether x overlaps all runs that were put in.
+func (p *profile) fitsAll(x *run) bool {
 	c := x.clockRuns
 	if e := &c.extent; e.tick == p.tick && (e.start >= x.end.m || x.start.m >= e.end) {
 		return false
@@ -52,23 +52,23 @@ func (p *profile) fits(x *run) bool {
 	return (start.clockRuns == nil || start.at < x.end.lo) && (end.clockRuns == nil || x.start.hi < end.at)
 }
 
-// put takes x in, which fits.
-func (p *profile) put(x *run) {
+// putRun takes x in, which fits.
+func (p *profile) putRun(x *run) {
 	c := x.clockRuns
 	if c.extent.tick != p.tick {
 		c.extent = extent{p.tick, clocksync.MinInstant, clocksync.MaxInstant}
 	}
 	e := &c.extent
 	e.start, e.end = max(e.start, x.start.m), min(e.end, x.end.m)
-	rank(&p.start, bound{c, x.start.hi}, later)
-	rank(&p.end, bound{c, x.end.lo}, earlier)
+	rankBest(&p.start, bound{c, x.start.hi}, laterOf)
+	rankBest(&p.end, bound{c, x.end.lo}, earlier)
 }
 
-func later(a, b clocksync.Instant) bool   { return a > b }
+func laterOf(a, b clocksync.Instant) bool { return a > b }
 func earlier(a, b clocksync.Instant) bool { return a < b }
 
-// rank enters b among the best of two different clocks.
-func rank(best *[2]bound, b bound, better func(a, b clocksync.Instant) bool) {
+// rankBest enters b among the best of two different clocks.
+func rankBest(best *[2]bound, b bound, better func(a, b clocksync.Instant) bool) {
 	first, second := &best[0], &best[1]
 	switch {
 	case first.clockRuns == b.clockRuns:
@@ -85,20 +85,20 @@ func rank(best *[2]bound, b bound, better func(a, b clocksync.Instant) bool) {
 // allOverlap reports whether r and the runs near it are one set.
 func (t *Threshold) allOverlap(r *run) bool {
 	p := t.newProfile()
-	p.put(r)
+	p.putRun(r)
 	for _, x := range t.search.near {
-		if !p.fits(x) {
+		if !p.fitsAll(x) {
 			return false
 		}
-		p.put(x)
+		p.putRun(x)
 	}
 	return true
 }
 
-// greedy finds some sets where there are too many runs to find all: for each run
+// findSomeSets finds some sets where there are too many runs to find all: for each run
 // that r has begun to overlap, those that held when it started, and then what
 // overlaps all of these.
-func (t *Threshold) greedy(r *run) {
+func (t *Threshold) findSomeSets(r *run) {
 	s := &t.search
 	s.truncated = true
 	if s.all {
@@ -118,15 +118,15 @@ func (t *Threshold) greedy(r *run) {
 func (t *Threshold) around(r, b *run) {
 	s := &t.search
 	p := t.newProfile()
-	p.put(r)
+	p.putRun(r)
 	if b != r {
-		p.put(b)
+		p.putRun(b)
 	}
 	s.chosen = append(s.chosen[:0], r)
 	for _, before := range []bool{true, false} {
 		for _, x := range s.near {
-			if x.startsBy(b) == before && x != b && p.fits(x) {
-				p.put(x)
+			if x.startsBy(b) == before && x != b && p.fitsAll(x) {
+				p.putRun(x)
 				s.chosen = append(s.chosen, x)
 			}
 		}
@@ -136,7 +136,7 @@ func (t *Threshold) around(r, b *run) {
 	}
 	if len(s.chosen) >= t.k {
 		slices.SortFunc(s.chosen, compareRuns)
-		t.add(s.chosen)
+		t.addSet(s.chosen)
 	}
 }
 

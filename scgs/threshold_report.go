@@ -16,13 +16,13 @@ type remembered struct {
 	serial uint64
 }
 
-func (a *alarm) gone() bool {
+func (a *alarm) isGone() bool {
 	return a.forgotten || slices.ContainsFunc(a.runs, func(m remembered) bool { return m.run.serial != m.serial })
 }
 
-// add takes a set among those for Next, if there is room; its first run may be
+// addSet takes a set among those for Next, if there is room; its first run may be
 // out of its place.
-func (t *Threshold) add(set []*run) {
+func (t *Threshold) addSet(set []*run) {
 	s := &t.search
 	if len(t.sets) >= t.maxPending || len(t.sets) > s.old && len(t.runs)+len(set) > 64*t.maxPending {
 		s.truncated, s.full = true, true
@@ -39,7 +39,7 @@ func (t *Threshold) add(set []*run) {
 			t.runs = t.runs[:from] // Runs that were not looked at may overlap all of it.
 			return
 		}
-		if a := t.contained(set); a != nil {
+		if a := t.containedSet(set); a != nil {
 			t.coverLast(set, a)
 			clear(set)
 			t.runs = t.runs[:from]
@@ -49,8 +49,8 @@ func (t *Threshold) add(set []*run) {
 	t.sets = append(t.sets, found{from: from, to: len(t.runs)})
 }
 
-// deliver numbers the sets that this input has completed, in their order.
-func (t *Threshold) deliver() {
+// numberSets numbers the sets that this input has completed, in their order.
+func (t *Threshold) numberSets() {
 	if t.search.truncated {
 		t.stats.Truncated++
 	}
@@ -62,7 +62,7 @@ func (t *Threshold) deliver() {
 		f := &sets[i]
 		t.index++
 		set := t.runs[f.from:f.to]
-		f.epoch, f.index, f.grows = t.epoch, t.index, !t.alarmsOnly && t.contained(set) != nil
+		f.epoch, f.index, f.grows = t.epoch, t.index, !t.alarmsOnly && t.containedSet(set) != nil
 		if f.grows {
 			continue
 		}
@@ -77,8 +77,8 @@ func (t *Threshold) compareSets(a, b found) int {
 	return slices.CompareFunc(t.runs[a.from:a.to], t.runs[b.from:b.to], compareRuns)
 }
 
-// contained returns a reported set that the set contains, or nil.
-func (t *Threshold) contained(set []*run) *alarm {
+// containedSet returns a reported set that the set contains, or nil.
+func (t *Threshold) containedSet(set []*run) *alarm {
 	s := &t.search
 	s.picks++
 	for _, r := range set {
@@ -108,7 +108,7 @@ func (t *Threshold) remember(set []*run) *alarm {
 		}
 	}
 	if len(keeper.alarms) == cap(keeper.alarms) {
-		keeper.alarms = slices.DeleteFunc(keeper.alarms, (*alarm).gone)
+		keeper.alarms = slices.DeleteFunc(keeper.alarms, (*alarm).isGone)
 	}
 	keeper.alarms = append(keeper.alarms, a)
 	t.alarms = append(t.alarms, a)
@@ -123,7 +123,7 @@ func (t *Threshold) remember(set []*run) *alarm {
 // while those that are left have more runs than the limit, of the oldest.
 func (t *Threshold) forget(limit int) {
 	t.alarms = slices.DeleteFunc(t.alarms, func(a *alarm) bool {
-		gone := a.gone()
+		gone := a.isGone()
 		if gone {
 			t.remembered -= len(a.runs)
 		}

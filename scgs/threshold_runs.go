@@ -41,21 +41,21 @@ type next struct {
 	lapse  uint64 // Threshold.lapse when that was so
 }
 
-// holds reports whether the run certainly held at all.
-func (r *run) holds() bool { return r.start.m < r.end.m }
+// certainlyHeld reports whether the run certainly held at all.
+func (r *run) certainlyHeld() bool { return r.start.m < r.end.m }
 
-// overlaps reports whether two runs certainly overlap.
-func (r *run) overlaps(x *run) bool {
+// overlapsRun reports whether two runs certainly overlap.
+func (r *run) overlapsRun(x *run) bool {
 	if r.clockRuns == x.clockRuns {
 		return r.start.m < x.end.m && x.start.m < r.end.m
 	}
 	return r.start.hi < x.end.lo && x.start.hi < r.end.lo
 }
 
-func (r *run) part() Part {
+func (r *run) partOf() Part {
 	return Part{
 		Member: r.member, Seq: r.first, Ref: r.ref, Open: !r.closed,
-		Start: r.start.stamp(r.clockRuns.name), End: r.end.stamp(r.clockRuns.name),
+		Start: r.start.stampIn(r.clockRuns.name), End: r.end.stampIn(r.clockRuns.name),
 	}
 }
 
@@ -75,20 +75,20 @@ type clockRuns struct {
 	behind clocksync.Instant // the least reading of evidence, for Needs
 }
 
-// layout files the members by clock, and sums up how far they are.
-func (t *Threshold) layout() {
+// layoutClocks files the members by clock, and sums up how far they are.
+func (t *Threshold) layoutClocks() {
 	for _, c := range t.clocks {
 		c.members = 0
 	}
 	for m := range t.members {
 		if h := &t.members[m]; h.alive {
-			h.clockRuns = t.clock(h.clock)
+			h.clockRuns = t.findClock(h.clock)
 			h.leaf = h.clockRuns.members
 			h.clockRuns.members++
 		}
 	}
 	t.clocks = slices.DeleteFunc(t.clocks, func(c *clockRuns) bool {
-		unused := c.members == 0 && c.starts.empty()
+		unused := c.members == 0 && c.starts.isEmpty()
 		if unused {
 			delete(t.byName, c.name)
 		}
@@ -100,19 +100,19 @@ func (t *Threshold) layout() {
 	t.progressed = newLeast(len(t.members))
 	for m := range t.members {
 		if h := &t.members[m]; h.alive {
-			h.clockRuns.reading.set(h.leaf, h.last.m)
-			t.progressed.set(int32(m), h.progress())
+			h.clockRuns.reading.setLeaf(h.leaf, h.last.m)
+			t.progressed.setLeaf(int32(m), h.progressTime())
 		}
 	}
 	t.lapse++
 	for _, c := range t.clocks {
-		t.pass(c)
+		t.passRuns(c)
 	}
-	t.sweep()
+	t.sweepRuns()
 }
 
-// clock returns the domain of that name.
-func (t *Threshold) clock(name clocksync.Domain) *clockRuns {
+// findClock returns the domain of that name.
+func (t *Threshold) findClock(name clocksync.Domain) *clockRuns {
 	c := t.byName[name]
 	if c == nil {
 		c = &clockRuns{name: name, latest: clocksync.MinInstant, maxLo: clocksync.MinInstant}
@@ -122,10 +122,10 @@ func (t *Threshold) clock(name clocksync.Domain) *clockRuns {
 	return c
 }
 
-func (t *Threshold) multi() bool { return len(t.clocks) > 1 }
+func (t *Threshold) isMulti() bool { return len(t.clocks) > 1 }
 
-// begin makes a run that starts at p.
-func (t *Threshold) begin(m Member, h *holder, p point, ref Ref) {
+// beginRun makes a run that starts at p.
+func (t *Threshold) beginRun(m Member, h *holder, p point, ref Ref) {
 	var r *run
 	if n := len(t.pool); n > 0 {
 		r, t.pool = t.pool[n-1], t.pool[:n-1]
@@ -141,9 +141,9 @@ func (t *Threshold) begin(m Member, h *holder, p point, ref Ref) {
 	h.open = r
 	t.count++
 	t.open = append(t.open, r)
-	c.starts.insert(p.m, r)
+	c.starts.insertRun(p.m, r)
 	if p.hi != clocksync.MaxInstant {
-		t.starts.insert(p.hi, r)
+		t.starts.insertRun(p.hi, r)
 	} else {
 		c.unbounded++
 	}
@@ -162,38 +162,38 @@ func (t *Threshold) endOpen(h *holder, r *run) {
 	h.open = nil
 }
 
-// close ends the member's open run where its end is now. A run that never held
+// closeRun ends the member's open run where its end is now. A run that never held
 // is of no further use; close reports whether this one did.
-func (t *Threshold) close(h *holder, r *run) bool {
+func (t *Threshold) closeRun(h *holder, r *run) bool {
 	t.endOpen(h, r)
 	r.closed = true
 	if t.ends {
-		t.ended = append(t.ended, r.part())
+		t.ended = append(t.ended, r.partOf())
 	}
-	if !r.holds() {
-		t.drop(r)
+	if !r.certainlyHeld() {
+		t.dropRun(r)
 		return false
 	}
 	r.kept = true
 	h.closed = append(h.closed, r)
-	t.over.insert(r.end.lo, r)
-	r.clockRuns.over.insert(r.end.m, r)
-	r.clockRuns.passing.insert(r.end.m, r)
+	t.over.insertRun(r.end.lo, r)
+	r.clockRuns.over.insertRun(r.end.m, r)
+	r.clockRuns.passing.insertRun(r.end.m, r)
 	if len(h.closed) > t.maxPending {
 		t.stats.Collapsed++
 		t.lapse++ // It may have been in sets to come.
-		t.drop(h.closed[0])
+		t.dropRun(h.closed[0])
 	}
 	return true
 }
 
-// drop forgets a run that is not open.
-func (t *Threshold) drop(r *run) {
+// dropRun forgets a run that is not open.
+func (t *Threshold) dropRun(r *run) {
 	t.count--
 	c := r.clockRuns
-	c.starts.remove(r.start.m, r)
+	c.starts.removeRun(r.start.m, r)
 	if r.start.hi != clocksync.MaxInstant {
-		t.starts.remove(r.start.hi, r)
+		t.starts.removeRun(r.start.hi, r)
 	} else {
 		c.unbounded--
 	}
@@ -204,12 +204,12 @@ func (t *Threshold) drop(r *run) {
 		h := &t.members[r.member]
 		i := slices.Index(h.closed, r)
 		h.closed = slices.Delete(h.closed, i, i+1)
-		t.over.remove(r.end.lo, r)
-		c.over.remove(r.end.m, r)
+		t.over.removeRun(r.end.lo, r)
+		c.over.removeRun(r.end.m, r)
 		if r.passed {
-			t.waiting.remove(r.until, r)
+			t.waiting.removeRun(r.until, r)
 		} else {
-			c.passing.remove(r.end.m, r)
+			c.passing.removeRun(r.end.m, r)
 		}
 	}
 	r.serial = 0
@@ -217,10 +217,10 @@ func (t *Threshold) drop(r *run) {
 		t.retired = append(t.retired, r)
 		return
 	}
-	t.recycle(r)
+	t.recycleRun(r)
 }
 
-func (t *Threshold) recycle(r *run) {
+func (t *Threshold) recycleRun(r *run) {
 	if r.ref != 0 {
 		t.released = append(t.released, r.ref)
 	}

@@ -27,15 +27,15 @@ type search struct {
 	later     []*run     // than the last one of a set in the making
 }
 
-// complete finds the sets that became certain when r's end, or the evidence that
+// completeSets finds the sets that became certain when r's end, or the evidence that
 // stands for it, moved on to where it is now: those that have r and a run that it
 // has begun to overlap by that.
-func (t *Threshold) complete(r *run, from point) {
+func (t *Threshold) completeSets(r *run, from point) {
 	if t.alarmsOnly {
 		t.completeAlarms(r, from)
 		return
 	}
-	if !r.holds() || t.count < t.k {
+	if !r.certainlyHeld() || t.count < t.k {
 		return
 	}
 	t.tick++
@@ -43,43 +43,43 @@ func (t *Threshold) complete(r *run, from point) {
 	s.all = r.start.m >= from.m
 	s.begun = s.begun[:0]
 	if !s.all {
-		t.begun(r, from)
+		t.collectBegun(r, from)
 		if len(s.begun) == 0 {
 			return
 		}
 	}
 	s.old, s.truncated, s.full = len(t.sets), false, false
-	t.seek(r)
-	t.deliver()
+	t.seekSets(r)
+	t.numberSets()
 }
 
-// seek looks for the sets that have r and a run that it has begun to overlap.
-func (t *Threshold) seek(r *run) {
+// seekSets looks for the sets that have r and a run that it has begun to overlap.
+func (t *Threshold) seekSets(r *run) {
 	if t.tooFew(r) {
 		return
 	}
 	s := &t.search
-	t.gather(r)
+	t.gatherRuns(r)
 	if len(s.near)+1 < t.k {
 		return
 	}
-	t.enumerate(r)
+	t.enumerateSets(r)
 }
 
-// begun collects the runs that r did not overlap before its end moved on.
-func (t *Threshold) begun(r *run, from point) {
+// collectBegun collects the runs that r did not overlap before its end moved on.
+func (t *Threshold) collectBegun(r *run, from point) {
 	s := &t.search
-	if t.multi() && r.end.lo > from.lo {
-		for i := t.starts.find(from.lo, 0); i < len(t.starts.list) && t.starts.list[i].key < r.end.lo; i++ {
-			if x := t.starts.list[i].run; x != nil && x.clockRuns != r.clockRuns && x.holds() && x.overlaps(r) {
+	if t.isMulti() && r.end.lo > from.lo {
+		for i := t.starts.findPlace(from.lo, 0); i < len(t.starts.list) && t.starts.list[i].key < r.end.lo; i++ {
+			if x := t.starts.list[i].run; x != nil && x.clockRuns != r.clockRuns && x.certainlyHeld() && x.overlapsRun(r) {
 				s.begun = append(s.begun, x)
 				x.fresh = t.tick
 			}
 		}
 	}
 	c := r.clockRuns
-	for i := c.starts.find(from.m, 0); i < len(c.starts.list) && c.starts.list[i].key < r.end.m; i++ {
-		if x := c.starts.list[i].run; x != nil && x != r && x.holds() && x.overlaps(r) {
+	for i := c.starts.findPlace(from.m, 0); i < len(c.starts.list) && c.starts.list[i].key < r.end.m; i++ {
+		if x := c.starts.list[i].run; x != nil && x != r && x.certainlyHeld() && x.overlapsRun(r) {
 			s.begun = append(s.begun, x)
 			x.fresh = t.tick
 		}
@@ -91,7 +91,7 @@ func (t *Threshold) begun(r *run, from point) {
 // started.
 func (t *Threshold) tooFew(r *run) bool {
 	most := func(x *run) int {
-		return len(t.open) + t.over.above(x.start.hi) + x.clockRuns.over.above(x.start.m)
+		return len(t.open) + t.over.countAbove(x.start.hi) + x.clockRuns.over.countAbove(x.start.m)
 	}
 	s := &t.search
 	if s.all {
@@ -100,9 +100,9 @@ func (t *Threshold) tooFew(r *run) bool {
 	return !slices.ContainsFunc(s.begun, func(x *run) bool { return most(x)+1 >= t.k })
 }
 
-// gather collects the runs that can be in a set with r: those that overlap it and
+// gatherRuns collects the runs that can be in a set with r: those that overlap it and
 // at least one that it has begun to overlap.
-func (t *Threshold) gather(r *run) {
+func (t *Threshold) gatherRuns(r *run) {
 	s := &t.search
 	s.near = s.near[:0]
 	r.mark = t.tick
@@ -119,7 +119,7 @@ func (t *Threshold) gather(r *run) {
 
 // considerEnded looks at the ended runs that can overlap x.
 func (t *Threshold) considerEnded(r, x *run) {
-	if t.multi() {
+	if t.isMulti() {
 		t.considerFrom(&t.over, r, x.start.hi)
 	}
 	t.considerFrom(&x.clockRuns.over, r, x.start.m)
@@ -141,13 +141,13 @@ func (t *Threshold) consider(r, x *run) {
 	}
 	x.mark = t.tick
 	s := &t.search
-	if !x.holds() || !x.overlaps(r) {
+	if !x.certainlyHeld() || !x.overlapsRun(r) {
 		return
 	}
-	if len(s.lasts) > 0 && !slices.Contains(s.lasts, x) && !slices.ContainsFunc(s.lasts, x.overlaps) {
+	if len(s.lasts) > 0 && !slices.Contains(s.lasts, x) && !slices.ContainsFunc(s.lasts, x.overlapsRun) {
 		return
 	}
-	if s.all || x.fresh == t.tick || slices.ContainsFunc(s.begun, x.overlaps) {
+	if s.all || x.fresh == t.tick || slices.ContainsFunc(s.begun, x.overlapsRun) {
 		s.near = append(s.near, x)
 	}
 }

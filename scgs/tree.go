@@ -92,39 +92,39 @@ func newTree(nodes []node) tree {
 	return t
 }
 
-// inner is the number of nodes that are no leaves.
-func (t tree) inner() int { return (len(t) + width - 2) / width }
+// countInner is the number of nodes that are no leaves.
+func (t tree) countInner() int { return (len(t) + width - 2) / width }
 
-// under are the nodes that node k, which is no leaf, sums up.
-func (t tree) under(k int) []node { return t[width*k+1 : min(width*k+width+1, len(t))] }
+// childrenOf are the nodes that node k, which is no leaf, sums up.
+func (t tree) childrenOf(k int) []node { return t[width*k+1 : min(width*k+width+1, len(t))] }
 
 func (t tree) root() *node { return &t[0] }
 
-func (t tree) build() {
-	for k := t.inner() - 1; k >= 0; k-- {
-		t[k].merge(t.under(k))
+func (t tree) buildNodes() {
+	for k := t.countInner() - 1; k >= 0; k-- {
+		t[k].merge(t.childrenOf(k))
 	}
 }
 
-// at is a leaf that is about to change; rise must follow.
-func (t tree) at(i int32) *node { return &t[t.inner()+int(i)] }
+// changeLeaf is a leaf that is about to change; rise must follow.
+func (t tree) changeLeaf(i int32) *node { return &t[t.countInner()+int(i)] }
 
-// rise brings the nodes above a leaf up to date, up to the first that stays as it
+// updateAbove brings the nodes above a leaf up to date, up to the first that stays as it
 // is.
-func (t tree) rise(i int32) {
-	for k := t.inner() + int(i); k > 0; {
-		if k = (k - 1) / width; !t[k].merge(t.under(k)) {
+func (t tree) updateAbove(i int32) {
+	for k := t.countInner() + int(i); k > 0; {
+		if k = (k - 1) / width; !t[k].merge(t.childrenOf(k)) {
 			return
 		}
 	}
 }
 
-// but returns the least lo(EB), and the least lo(T) of closed heads with its
+// leastBut returns the least lo(EB), and the least lo(T) of closed heads with its
 // leaf's name, over all leaves but one.
-func (t tree) but(i int32) (lo, clo clocksync.Instant, dead int32) {
+func (t tree) leastBut(i int32) (lo, clo clocksync.Instant, dead int32) {
 	lo, clo, dead = clocksync.MaxInstant, clocksync.MaxInstant, int32(none)
-	for k := t.inner() + int(i); k > 0; k = (k - 1) / width {
-		nodes, own := t.under((k-1)/width), &t[k]
+	for k := t.countInner() + int(i); k > 0; k = (k - 1) / width {
+		nodes, own := t.childrenOf((k-1)/width), &t[k]
 		for j := range nodes {
 			s := &nodes[j]
 			if s == own {
@@ -139,17 +139,17 @@ func (t tree) but(i int32) (lo, clo clocksync.Instant, dead int32) {
 	return lo, clo, dead
 }
 
-// below appends the names of the leaves under node k with m(EB) or lo(EB) below
+// appendBelow appends the names of the leaves under node k with m(EB) or lo(EB) below
 // a limit.
-func (t tree) below(dst []int32, k int, m, lo clocksync.Instant) []int32 {
+func (t tree) appendBelow(dst []int32, k int, m, lo clocksync.Instant) []int32 {
 	switch {
 	case t[k].m >= m && t[k].lo >= lo:
 		return dst
-	case k >= t.inner():
+	case k >= t.countInner():
 		return append(dst, t[k].rep)
 	}
-	for i := range t.under(k) {
-		dst = t.below(dst, width*k+1+i, m, lo)
+	for i := range t.childrenOf(k) {
+		dst = t.appendBelow(dst, width*k+1+i, m, lo)
 	}
 	return dst
 }
@@ -168,20 +168,20 @@ type domain struct {
 	dying bool              // stands in Detector.dying
 }
 
-// key makes k the leaf of a member's head.
-func (d *Detector) key(m Member, mb *member, k *node) {
+// keyLeaf makes k the leaf of a member's head.
+func (d *Detector) keyLeaf(m Member, mb *member, k *node) {
 	if mb.queue.n == 0 {
 		*k = absent
 		return
 	}
 	s := mb.queue.front()
-	end := s.bound()
+	end := s.endBound()
 	k.m, k.lo, k.repLo, k.rep = end.m, end.lo, end.lo, int32(m)
 	k.byLo, k.repClosed = d.modality == Possibly, s.closed
 	if s.closed {
 		k.cm, k.clo, k.chi = end.m, end.lo, end.hi
 		k.deadM, k.deadLo = int32(m), int32(m)
-		if !k.byLo && d.unbounded(s) && d.multi() {
+		if !k.byLo && d.isUnbounded(s) && d.isMulti() {
 			k.clo = clocksync.MinInstant // it is in no global state: refuted at once
 		}
 		return
@@ -193,41 +193,41 @@ func (d *Detector) key(m Member, mb *member, k *node) {
 	}
 }
 
-func (d *Detector) multi() bool { return len(d.domains) > 1 }
+func (d *Detector) isMulti() bool { return len(d.domains) > 1 }
 
-// enter counts the member's head in, or that it has none.
-func (d *Detector) enter(mb *member) {
+// countHead counts the member's head in, or that it has none.
+func (d *Detector) countHead(mb *member) {
 	if mb.queue.n == 0 {
 		d.missing++
 		if mb.group != nil {
 			d.beginRows(mb)
 			return
 		}
-		d.begin(mb.domain, d.frame(mb.reached()))
+		d.noteLaterStarts(mb.domain, d.framePoint(mb.reachedPoint()))
 		return
 	}
 	s := mb.queue.front()
 	if s.sort != known {
 		d.unknown++
 	}
-	if d.unbounded(s) {
+	if d.isUnbounded(s) {
 		d.infinite++
 	}
 	if mb.group != nil {
 		d.beginRows(mb)
 		return
 	}
-	d.begin(mb.domain, s.start)
+	d.noteLaterStarts(mb.domain, s.start)
 }
 
-// begin takes note that no later head of a member in the domain starts before p.
+// noteLaterStarts takes note that no later head of a member in the domain starts before p.
 // For one that has no head this is its newest stamp, by which others can be
 // refuted.
 //
 // A start without an upper bound refutes by its lower end, as it is not before it
 // and nor is any later one. Else, of heads that end at the same time, those after the
 // first could stay, and a level above would not hear that they have ended.
-func (d *Detector) begin(h int32, p point) {
+func (d *Detector) noteLaterStarts(h int32, p point) {
 	dom := &d.domains[h]
 	dom.maxM = max(dom.maxM, p.m)
 	if p.lo != clocksync.MaxInstant {
@@ -240,13 +240,13 @@ func (d *Detector) begin(h int32, p point) {
 		dom.maxHi = p.hi
 		d.raise(best{h, dom.maxHi})
 		if d.up != nil {
-			d.up.begin(dom.row, p.hi)
+			d.up.noteStart(dom.row, p.hi)
 		}
 	}
 }
 
-// exit undoes the counts of enter.
-func (d *Detector) exit(mb *member) {
+// uncountHead undoes the counts of enter.
+func (d *Detector) uncountHead(mb *member) {
 	if mb.queue.n == 0 {
 		d.missing--
 		return
@@ -255,7 +255,7 @@ func (d *Detector) exit(mb *member) {
 	if s.sort != known {
 		d.unknown--
 	}
-	if d.unbounded(s) {
+	if d.isUnbounded(s) {
 		d.infinite--
 	}
 }
@@ -272,8 +272,8 @@ func (d *Detector) raise(b best) {
 	}
 }
 
-// refresh brings the trees up to date after the member's head changed.
-func (d *Detector) refresh(m Member) {
+// refreshTrees brings the trees up to date after the member's head changed.
+func (d *Detector) refreshTrees(m Member) {
 	mb := &d.members[m]
 	if d.one.on {
 		d.keyOneClock(m, mb)
@@ -284,16 +284,16 @@ func (d *Detector) refresh(m Member) {
 		return
 	}
 	heads := d.domains[mb.domain].heads
-	d.key(m, mb, heads.at(mb.leaf))
-	heads.rise(mb.leaf)
-	d.review(mb.domain)
+	d.keyLeaf(m, mb, heads.changeLeaf(mb.leaf))
+	heads.updateAbove(mb.leaf)
+	d.reviewDomain(mb.domain)
 }
 
-// review brings what depends on one domain's heads up to date.
-func (d *Detector) review(h int32) {
+// reviewDomain brings what depends on one domain's heads up to date.
+func (d *Detector) reviewDomain(h int32) {
 	d.reviewReadings(h)
 	dom := &d.domains[h]
-	r, k := dom.heads.root(), d.top.at(h)
+	r, k := dom.heads.root(), d.top.changeLeaf(h)
 	k.m, k.lo, k.cm, k.clo, k.chi = r.lo, r.lo, clocksync.MaxInstant, r.clo, r.chi
 	k.repLo, k.rep, k.repClosed = r.lo, h, r.repClosed
 	if r.byLo {
@@ -302,9 +302,9 @@ func (d *Detector) review(h int32) {
 	if k.deadLo = r.deadLo; k.deadLo != int32(none) {
 		k.deadLo = h
 	}
-	d.top.rise(h)
+	d.top.updateAbove(h)
 	if d.up != nil {
-		d.up.touch(dom.row)
+		d.up.touchRow(dom.row)
 	}
 }
 

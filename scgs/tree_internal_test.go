@@ -14,18 +14,18 @@ func TestTreeAgreesWithScan(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for n := 1; n < 600; n += 1 + n/40 {
 		tr := newTree(make([]node, treeSize(n)))
-		if got := len(tr) - tr.inner(); got != n {
+		if got := len(tr) - tr.countInner(); got != n {
 			t.Fatalf("a tree for %d leaves has %d", n, got)
 		}
-		leaves := tr[tr.inner():]
+		leaves := tr[tr.countInner():]
 		for i := range leaves {
 			leaves[i] = randomLeaf(rng, int32(i))
 		}
-		tr.build()
+		tr.buildNodes()
 		for range 40 {
 			i := int32(rng.IntN(n))
-			*tr.at(i) = randomLeaf(rng, i)
-			tr.rise(i)
+			*tr.changeLeaf(i) = randomLeaf(rng, i)
+			tr.updateAbove(i)
 			checkTree(t, tr, leaves, int32(rng.IntN(n)), clocksync.Instant(rng.IntN(30)))
 			if t.Failed() {
 				t.Fatalf("with %d leaves", n)
@@ -74,11 +74,11 @@ func checkTree(t *testing.T, tr tree, leaves []node, but int32, limit clocksync.
 		(r.deadM == int32(none)) != (want.cm == clocksync.MaxInstant) || (r.deadLo == int32(none)) != (want.clo == clocksync.MaxInstant) {
 		t.Errorf("the closed ones are %d and %d, with %v and %v", r.deadM, r.deadLo, want.cm, want.clo)
 	}
-	gotLo, gotClo, dead := tr.but(but)
+	gotLo, gotClo, dead := tr.leastBut(but)
 	if gotLo != lo || gotClo != clo || dead == but || dead != int32(none) && leaves[dead].clo != clo {
 		t.Errorf("without %d: %v, %v of %d, want %v, %v", but, gotLo, gotClo, dead, lo, clo)
 	}
-	got := tr.below(nil, 0, limit, limit)
+	got := tr.appendBelow(nil, 0, limit, limit)
 	slices.Sort(got)
 	if !slices.Equal(got, below) {
 		t.Errorf("below %v are %v, want %v", limit, got, below)

@@ -93,8 +93,8 @@ frame of n: wire: bundle: parts: the frame ends inside it
 	}
 }
 
-// TestSignalsOfOneMultiplexer: the signals of one step to members of one multiplexer travel in
-// one frame; one that is too long for that travels alone, and so do those to others.
+// TestSignalsOfOneMultiplexer: the signals of a step to members of the same multiplexer travel
+// in one frame; a signal that is too long for that travels alone, and so do signals to others.
 func TestSignalsOfOneMultiplexer(t *testing.T) {
 	c := newCrowd(t, carriedConfig, Options{})
 	l := c.drive()

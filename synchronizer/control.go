@@ -22,7 +22,7 @@ import (
 const (
 	// maxQuestions is how many questions may wait, of this process and of others.
 	maxQuestions = 16
-	maxDenied    = 32 // subjects that are told
+	maxDenied    = 32 // subjects that are shown
 	// questionTime is how long one of another process may wait for the owner of the
 	// core.
 	questionTime = 2 * time.Second

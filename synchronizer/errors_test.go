@@ -47,7 +47,7 @@ func TestErrNotConnected(t *testing.T) {
 	}
 }
 
-// TestOptionsError: all faults are told at once.
+// TestOptionsError: all faults are reported at once.
 func TestOptionsError(t *testing.T) {
 	cfg, err := synchronizer.ParseConfig("test.yaml", []byte(pair))
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
-// A fault in a configuration is told with its place and what to do.
+// A fault in a configuration is reported with its place and what to do.
 func ExampleParseConfig() {
 	_, err := synchronizer.ParseConfig("pegasus.yaml", []byte(`synchronizers:
   gsync:
@@ -101,7 +101,7 @@ synchronizers:
 	// Output: busy on w1 [2.5] same clock: true
 }
 
-// A predicate written in Go stands beside those of the configuration.
+// A predicate written in Go stands beside the configuration's.
 func ExamplePredicate() {
 	server, err := embedded.Start(embedded.Options{})
 	check(err)

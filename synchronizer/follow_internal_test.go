@@ -186,7 +186,7 @@ func (w *warm) predicate(s *Synchronizer, name string) monitor.PredicateStatus {
 }
 
 // TestWarmStandby: a process that stands by, whether it came before the members or long
-// after, goes on with memory, edges, hold times, cooldowns, prev and signals under way when
+// after, continues with memory, edges, hold times, cooldowns, prev and signals under way when
 // the leader is gone without a word; so does the next one. Its journal replays.
 func TestWarmStandby(t *testing.T) {
 	w := newWarm(t)
@@ -266,7 +266,7 @@ func TestWarmStandby(t *testing.T) {
 }
 
 // TestStandbyOnAnotherClock: what rests on the leader's clock begins again; memory and
-// cooldowns go on, and no signal is obeyed twice for the same states.
+// cooldowns continue, and no signal is obeyed twice for the same states.
 func TestStandbyOnAnotherClock(t *testing.T) {
 	w := newWarm(t)
 	first, events, _ := w.run(warmConfig, Options{})
@@ -341,7 +341,7 @@ func TestMuchIsRetold(t *testing.T) {
 	w.isWarm(leader, 1)
 }
 
-// TestStandbyLosesTheStream: one that has lost a message, is not like the leader or hears
+// TestStandbyLosesTheStream: a standby that has lost a message, is not like the leader or hears
 // of another one asks for all again, says so meanwhile, and is warm again.
 func TestStandbyLosesTheStream(t *testing.T) {
 	w := newWarm(t)
@@ -382,7 +382,7 @@ func TestStandbyLosesTheStream(t *testing.T) {
 	}
 }
 
-// TestSlowStandby: the leader does not wait for one that takes nothing.
+// TestSlowStandby: the leader does not wait for a standby that takes nothing.
 func TestSlowStandby(t *testing.T) {
 	w := newWarm(t)
 	first, events, _ := w.run(warmConfig, Options{})
@@ -433,8 +433,8 @@ func TestPausedLeaderAndStandby(t *testing.T) {
 	}
 }
 
-// TestStandbyOfAProgram: one that stands by goes on with a program where the leader was, and ends
-// with an error if it was told nothing of it. With nobody before it, it begins the program.
+// TestStandbyOfAProgram: a standby continues a program where the leader was, and ends with an error
+// if it has received nothing of it. With nobody before it, it begins the program.
 func TestStandbyOfAProgram(t *testing.T) {
 	cfg, err := ParseProgram("test.yaml", []byte(`
 synchronizers: {gsync: {members: {group: g, count: 1}, state: {n: int}}}
@@ -510,8 +510,8 @@ program: {name: p, blocks: {b: {output: int}}, body: {seq: [{name: one, do: b}, 
 	}
 }
 
-// TestLoneRestart: a synchronizer that was killed goes on from its journal, whose last line
-// is torn, where that ends; with another clock memory and cooldowns go on. A journal that is
+// TestLoneRestart: a synchronizer that was killed continues from its journal, whose last line
+// is torn, where that ends; with another clock memory and cooldowns continue. A journal that is
 // out of date is refused.
 func TestLoneRestart(t *testing.T) {
 	w := newWarm(t)
@@ -637,9 +637,9 @@ func TestLeaderThatLagsResigns(t *testing.T) {
 	leads(t, "the standby", second)
 }
 
-// TestStandbyWithAnotherConfiguration: one that the leader could go over to is said once, with
-// both hashes; one that takes a restart has the process listed as cold with both hashes, and
-// warned of when it leads all the same.
+// TestStandbyWithAnotherConfiguration: a configuration that the leader could change to is said
+// once, with both hashes; a configuration that takes a restart has the process listed as cold
+// with both hashes, and warned of when it leads all the same.
 func TestStandbyWithAnotherConfiguration(t *testing.T) {
 	w := newWarm(t)
 	hash := func(config string) string {

@@ -46,7 +46,7 @@ func dialed(t *testing.T, url string) *bus.Bus {
 	return b
 }
 
-// TestBelieved: a term below a wall clock that is ahead, or just above one that is known.
+// TestBelieved: a term below a wall clock that is ahead, or just above a known term.
 func TestBelieved(t *testing.T) {
 	s := &Synchronizer{leading: newLeading()}
 	log, wall := &lines{}, thisYear
@@ -199,8 +199,8 @@ func TestForgedStream(t *testing.T) {
 	w.isWarm(first, 1)
 }
 
-// TestForgedJournal: what somebody else has written is refused as a whole, with the line, before the
-// file is touched.
+// TestForgedJournal: a journal that another program has written is refused as a whole, with the
+// line, before the file is touched.
 func TestForgedJournal(t *testing.T) {
 	w := newWarm(t)
 	path := filepath.Join(t.TempDir(), "journal")
@@ -258,7 +258,8 @@ func TestForgedJournal(t *testing.T) {
 	}
 }
 
-// TestTooManyStandBy: those that do not become warm leave their place to one that does.
+// TestTooManyStandBy: standbys that do not become warm leave their place to a standby that
+// does.
 func TestTooManyStandBy(t *testing.T) {
 	h, now := &beats{}, clocksync.Instant(time.Hour)
 	says := func(nonce uint64, attach uint64, warm bool) *beat {

@@ -288,7 +288,7 @@ func BenchmarkInbox(b *testing.B) {
 	}
 }
 
-// shedding steps a loop with what two members tell, of which something is shed.
+// shedding steps a loop with the reports of two members, some of which are shed.
 type shedding struct {
 	*crowd
 
@@ -326,9 +326,9 @@ func (s *shedding) truth(t *testing.T, want predicates.Truth) {
 	}
 }
 
-// TestShedIsUnknown: where the report of a change was shed unread, no state is taken for the
-// present one: neither from what others tell, nor from evidence of the state after it. The next report
-// that comes shows the gap, what was in it is unknown, and nothing is asked for.
+// TestShedIsUnknown: where the report of a change was shed unread, no state is taken for the present
+// one: neither from what others tell, nor from evidence of the state after it. The next report that
+// comes shows the gap, the states in it are unknown, and nothing is asked for.
 func TestShedIsUnknown(t *testing.T) {
 	for name, by := range map[string]string{"by itself": "", "by a multiplexer": "n"} {
 		t.Run(name, func(t *testing.T) {
@@ -377,7 +377,7 @@ func TestShedIsUnknown(t *testing.T) {
 }
 
 // TestRepairIsPaced: while messages wait for too long no reports are asked for, and afterwards they
-// are; the log tells what is shed, once a second at most.
+// are; the log counts the messages shed, once a second at most.
 func TestRepairIsPaced(t *testing.T) {
 	s := newShedding(t, configText(2, 1))
 	now := s.l.opt.now()
@@ -402,7 +402,7 @@ func TestRepairIsPaced(t *testing.T) {
 	}
 }
 
-// TestFeedIsBounded: more events than watchers are told in time are counted, and nobody waits.
+// TestFeedIsBounded: more events than watchers receive in time are counted, and nobody waits.
 func TestFeedIsBounded(t *testing.T) {
 	f := eventFeed{waiting: make(chan timedEvent, maxEvents)}
 	now := func() clocksync.Instant { return 0 }

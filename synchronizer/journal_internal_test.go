@@ -212,7 +212,7 @@ func TestFullDiskIsNotResumed(t *testing.T) {
 }
 
 // TestJournalThatIsRemoved: a journal whose file or directory is removed, or which another file stands in the
-// place of, ends within seconds; one that cannot be found by its name goes on.
+// place of, ends within seconds; a journal that cannot be found by its name continues.
 func TestJournalThatIsRemoved(t *testing.T) {
 	cfg, err := ParseConfig("test.yaml", []byte("synchronizers:\n  gsync:\n    members: {group: g}\n"))
 	if err != nil {
@@ -241,7 +241,7 @@ func TestJournalThatIsRemoved(t *testing.T) {
 			defer f.Close()
 			path := f.Name()
 			take := c.take
-			if take == nil { // Its name leads nowhere from the beginning, as that of a pipe.
+			if take == nil { // Its name leads nowhere from the beginning, like a pipe's.
 				if err := os.Remove(path); err != nil {
 					t.Fatal(err)
 				}

@@ -25,8 +25,8 @@ import (
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
-// record runs two members that are idle together, rounds times, and returns the
-// recorder and what the observer was told.
+// record runs two members that are idle together, rounds times, and returns the recorder and
+// the observer's events.
 func record(t *testing.T, rounds int) (journal []byte, told []monitor.Event) {
 	t.Helper()
 	server := serve(t, 0)
@@ -89,7 +89,7 @@ func TestReplay(t *testing.T) {
 	if first.Before(before) || last.Before(first) || last.After(time.Now().Add(time.Second)) {
 		t.Errorf("the events are told from %v to %v", first, last)
 	}
-	// One digit of one state is another one.
+	// A digit of a state is another one.
 	changed := bytes.Replace(journal, []byte("[true,4]"), []byte("[true,5]"), 1)
 	r, err = synchronizer.Replay(bytes.NewReader(changed), synchronizer.ReplayOptions{})
 	if err != nil || r.FirstDifference < 3 {
@@ -121,7 +121,7 @@ func plainly(events []monitor.Event) []any {
 	return list
 }
 
-// TestReplayOfACarriedOnRun: each life of a run has its own times, which go on.
+// TestReplayOfACarriedOnRun: each life of a run has its own times, which continue.
 func TestReplayOfACarriedOnRun(t *testing.T) {
 	f, err := os.Open("../internal/journal/testdata/format2/program.jsonl.gz")
 	if err != nil {
@@ -274,7 +274,7 @@ func runWithout(t *testing.T, w writer) (synchronizer.JournalStats, string) {
 	return s.Stats().Journal, log.String()
 }
 
-// TestAJournalThatFails ends, and the run goes on.
+// TestAJournalThatFails ends, and the run continues.
 func TestAJournalThatFails(t *testing.T) {
 	t.Parallel()
 	full := errors.New("no space left")
@@ -515,8 +515,8 @@ func TestReloadIsRefused(t *testing.T) {
 	}
 }
 
-// TestReloadToAShorterSilence: members that were told to show themselves every
-// second are not dropped where less than that counts as silence from now on.
+// TestReloadToAShorterSilence: members that have to show themselves every second are not
+// dropped where less than that counts as silence from now on.
 func TestReloadToAShorterSilence(t *testing.T) {
 	t.Parallel()
 	server := serve(t, 0)

@@ -61,8 +61,8 @@ func tryLed(ctx context.Context, b *bus.Bus, opt Options) (*Synchronizer, error)
 	return Start(ctx, "", cfg, opt)
 }
 
-// fenced is a member that obeys no term below the last one that it has accepted, and
-// answers its synchronizer's question with a hello all the same.
+// fenced is a member that obeys no term below the last accepted one, and answers its
+// synchronizer's question with a hello all the same.
 type fenced struct {
 	t   *testing.T
 	bus *bus.Bus
@@ -224,7 +224,7 @@ func TestTermIsStored(t *testing.T) {
 	}
 }
 
-// TestDamagedState: what cannot be read is told before anything is begun.
+// TestDamagedState: an unreadable file is reported before anything is begun.
 func TestDamagedState(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "synchronizer.default.g.gsync.json")
@@ -299,7 +299,7 @@ func TestStateIsShared(t *testing.T) {
 	}
 }
 
-// TestTwoStartsAtOnce: exactly one remains. The other is told so, or that another one leads.
+// TestTwoStartsAtOnce: exactly one remains. The other learns so, or that another one leads.
 func TestTwoStartsAtOnce(t *testing.T) {
 	superseded := 0
 	for i := range 20 {
@@ -350,7 +350,7 @@ func TestTwoStartsAtOnce(t *testing.T) {
 	t.Logf("%d of 20 times both led for a moment", superseded)
 }
 
-// lines keeps what is logged.
+// lines keeps the logged lines.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -371,7 +371,7 @@ func (l *lines) has(text string) bool {
 func (l *lines) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
 
 // TestTermIsRaisedInPlace: a live synchronizer hears of a later term from a member, and
-// goes on above it: members, epoch and the predicate stay as they were. A term that nobody
+// continues above it: members, epoch and the predicate stay as they were. A term that nobody
 // can have come to is ignored, at the start and later.
 func TestTermIsRaisedInPlace(t *testing.T) {
 	t.Parallel()
@@ -558,7 +558,7 @@ func sendBeat(t *testing.T, b *bus.Bus, is beat) {
 	}
 }
 
-// TestBeats: whoever hears a beat below its own goes on and answers it; the own beat, one
+// TestBeats: whoever hears a beat below its own continues and answers it; the own beat, one
 // that nobody can have come to, and what is no beat, are nothing. The last one says so.
 func TestBeats(t *testing.T) {
 	server, log := bustest.NewServer(t), &lines{}
@@ -688,7 +688,7 @@ func TestPausedLeader(t *testing.T) {
 	c.send(ledSubjects.State("a"), c.hello("a"))
 	c.send(ledSubjects.State("a"), c.batch("a", 1, 1000, 0))
 	<-paused
-	if err := c.members.CatchUp(t.Context()); err != nil { // What was sent before.
+	if err := c.members.CatchUp(t.Context()); err != nil { // The messages sent before.
 		t.Fatal(err)
 	}
 	before := told.Load()
@@ -717,7 +717,7 @@ func TestPausedLeader(t *testing.T) {
 	}
 }
 
-// TestMachineSlept: the wall clock alone has moved. It asks the server, and goes on.
+// TestMachineSlept: the wall clock alone has moved. It asks the server, and continues.
 func TestMachineSlept(t *testing.T) {
 	server, log := bustest.NewServer(t), &lines{}
 	var wall atomic.Int64
@@ -757,7 +757,7 @@ func TestLastTerm(t *testing.T) {
 	}
 }
 
-// TestMembersReadBeats: members look at a part of what a beat has.
+// TestMembersReadBeats: members look at a part of a beat.
 func TestMembersReadBeats(t *testing.T) {
 	s := &Synchronizer{leading: newLeading()}
 	s.term.Store(7)

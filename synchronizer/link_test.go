@@ -27,7 +27,7 @@ synchronizers:
 `
 
 // TestLink goes through what the package work needs, over a server: members that share a
-// connection, one that leaves, one that is killed, and one that replaces it; a reload, and a
+// connection, a member that leaves, a killed member, and a replacement for it; a reload, and a
 // synchronizer that is restarted.
 func TestLink(t *testing.T) {
 	t.Parallel()

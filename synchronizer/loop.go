@@ -471,7 +471,7 @@ func (l *loop) advance(now clocksync.Instant, in *synccore.Input) {
 	}
 	if l.level.Program != nil {
 		l.journal.writeAhead(in, &l.output)
-		if in.Kind == synccore.InBody || len(l.output.Signals) > 0 { // Whoever goes on has to know it.
+		if in.Kind == synccore.InBody || len(l.output.Signals) > 0 { // Whoever continues has to know it.
 			l.flushStream(now)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/testwait"
 )
 
-// TestMembersTellTheirTerm: members that run go on with a synchronizer of which nothing is
+// TestMembersTellTheirTerm: members that run continue with a synchronizer of which nothing is
 // left but what they know, whose wall clock was set back; and so they do with one that
 // began without them.
 func TestMembersTellTheirTerm(t *testing.T) {

@@ -169,9 +169,9 @@ func (f *fates) await(c *crowd, n int, want control.Fate) {
 	}
 }
 
-// TestSignalsToAnotherGroupThatGetLost drives a member of another group by hand: what
-// is lost is sent again, what comes after its region entry is ignored, and a member
-// that has restarted gets only what was decided on its own entries.
+// TestSignalsToAnotherGroupThatGetLost drives a member of another group by hand: lost signals
+// are sent again, a signal after its region entry is ignored, and a member that has restarted
+// gets only what was decided on its own entries.
 func TestSignalsToAnotherGroupThatGetLost(t *testing.T) {
 	var journal bytes.Buffer
 	var told fates

@@ -118,9 +118,9 @@ func fateOf(group, target string, fate control.Fate) func(monitor.Event) bool {
 	}
 }
 
-// TestSignalsToAnotherGroup: a predicate of group g cancels regions of the members of
-// group workers, which report to a synchronizer of their own; one that restarts is
-// found again, and the journal replays.
+// TestSignalsToAnotherGroup: a predicate of group g cancels regions of the members of group
+// workers, which report to a synchronizer of their own; a member that restarts is found again,
+// and the journal replays.
 func TestSignalsToAnotherGroup(t *testing.T) {
 	server, w := serve(t, 0), newWatch()
 	var journal bytes.Buffer

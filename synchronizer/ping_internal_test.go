@@ -12,8 +12,8 @@ import (
 	"github.com/gopegasus/pegasus/monitor"
 )
 
-// TestFrozenServer: a server that stands still for longer than the limit of silence makes
-// no member silent; one that says nothing afterwards is silent as ever.
+// TestFrozenServer: a server that stands still for longer than the limit of silence makes no
+// member silent; a member that says nothing afterwards is silent as ever.
 func TestFrozenServer(t *testing.T) {
 	const cfg = `
 synchronizers:

@@ -12,8 +12,8 @@ import (
 	"github.com/gopegasus/pegasus/monitor"
 )
 
-// TestWatchedPlan: what watchers are told of a plan fits into one message, however
-// large it is and however long its names are; the event in the process has all of it.
+// TestWatchedPlan: the watchers' view of a plan fits into one message, however large it is and
+// however long its names are; the event in the process has all of it.
 func TestWatchedPlan(t *testing.T) {
 	strategy, err := balance.New(balance.Default())
 	if err != nil {

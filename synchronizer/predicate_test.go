@@ -118,7 +118,7 @@ func run(t *testing.T, m *agent.Member, got chan<- int64) {
 	t.Cleanup(func() { <-done })
 }
 
-// What is wrong with a predicate in Go is told at the start, all of it.
+// The faults of a predicate in Go are reported at the start, all of them.
 func TestGoPredicateFaults(t *testing.T) {
 	cfg, err := synchronizer.ParseConfig("test.yaml", []byte(pair))
 	if err != nil {

@@ -55,7 +55,7 @@ func BenchmarkProgram(b *testing.B) {
 	}
 }
 
-// rounds are the instants of one benchmark.
+// rounds are the instants of a benchmark.
 type rounds struct {
 	mu                  sync.Mutex
 	started, ran, ended time.Time // of the round: first start, last block that runs, last end

@@ -189,7 +189,7 @@ program:
 		t.Fatalf("%v, result %.100q, %s", end.Outcome, end.Result, end.Reason)
 	}
 	points, _ := collected(t, reader)
-	testwait.Until(t, "the last run to be counted", func() bool { // The end is told in the step that counts it.
+	testwait.Until(t, "the last run to be counted", func() bool { // The end is reported in the step that counts it.
 		points, _ = collected(t, reader)
 		return valueOf(t, points, "pegasus.program.runs", "event", "done") >= 2
 	})
@@ -246,7 +246,7 @@ program:
 			if n := w.count(monitor.ProgramStart); n != 2 {
 				t.Errorf("%d starts, want 2", n)
 			}
-			if n := w.count(monitor.ProgramFail); n != 1 { // The second is told as the end.
+			if n := w.count(monitor.ProgramFail); n != 1 { // The second is reported as the end.
 				t.Errorf("%d failed attempts were told, want 1", n)
 			}
 		})
@@ -276,7 +276,7 @@ program:
 	}
 }
 
-// TestBlockEndsItsGoroutine: a block that does so fails, and its processor goes on.
+// TestBlockEndsItsGoroutine: a block that does so fails, and its processor continues.
 func TestBlockEndsItsGoroutine(t *testing.T) {
 	url, w := runProgram(t, `
 program:
@@ -342,7 +342,7 @@ program:
 }
 
 // TestProgramOutlivesTheServer takes the server away while blocks run: they end
-// meanwhile, nothing is run again, and the program goes on when it is back.
+// meanwhile, nothing is run again, and the program continues when it is back.
 func TestProgramOutlivesTheServer(t *testing.T) {
 	server, err := embedded.Start(embedded.Options{})
 	if err != nil {

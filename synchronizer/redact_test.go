@@ -154,7 +154,7 @@ func TestReplayOfGoPredicatesWithRedactedFields(t *testing.T) {
 	}
 }
 
-// TestResumeWithoutRedactedValues: a run does not go on from a journal that lacks what its
+// TestResumeWithoutRedactedValues: a run does not continue from a journal that lacks what its
 // predicates read, and does from one that has it.
 func TestResumeWithoutRedactedValues(t *testing.T) {
 	const refused = "the journal does not tell how the run stood: predicate later cannot be judged: the predicate fires after many, which depends on redacted fields: start without --resume"

@@ -191,7 +191,7 @@ type replay struct {
 	since clocksync.Instant
 	last  clocksync.Instant // of the last input, or of the time at which the replay ends
 
-	predicates []string  // of the level in force
+	predicates []string  // of the current level
 	states     *stateLog // nil: nobody asks for them
 
 	changed      *synccore.Core // nil without a changed configuration

@@ -136,7 +136,7 @@ func TestProgramIsTakenUp(t *testing.T) {
 	}
 }
 
-// TestTakenUpAfterAReload: the text that was in force last goes on, and no other.
+// TestTakenUpAfterAReload: the text that was in force last continues, and no other.
 func TestTakenUpAfterAReload(t *testing.T) {
 	server, err := embedded.Start(embedded.Options{})
 	if err != nil {
@@ -196,7 +196,7 @@ func TestTakenUpAfterAReload(t *testing.T) {
 }
 
 // TestTakenUpWithoutTheTail: the journal lacks what came after the first start, as after a loss
-// of power on a disk that had not written it, and the node has gone on. The program ends all
+// of power on a disk that had not written it, and the node has continued. The program ends all
 // the same, whether the second block runs, has run, or the first one's end is what is lost.
 func TestTakenUpWithoutTheTail(t *testing.T) {
 	t.Parallel()

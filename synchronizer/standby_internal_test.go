@@ -108,7 +108,7 @@ func TestStandby(t *testing.T) {
 	})
 }
 
-// TestServerStandsStill: when a server goes on that stood still, it may hand over to who stands by
+// TestServerStandsStill: when a server continues that stood still, it may hand over to who stands by
 // before it reads what the leader has said meanwhile. That leader is not missed.
 func TestServerStandsStill(t *testing.T) {
 	server := bustest.NewServer(t)
@@ -183,7 +183,7 @@ func TestStandbyWithoutALeader(t *testing.T) {
 	leads(t, "the one that stands by", s)
 }
 
-// TestStandbyOfARaisedTerm: one that stands by goes on following a leader that raises its term in place.
+// TestStandbyOfARaisedTerm: one that stands by continues to follow a leader that raises its term in place.
 func TestStandbyOfARaisedTerm(t *testing.T) {
 	server, log := bustest.NewServer(t), &lines{}
 	first := startLed(t, server, Options{wall: wallAt(aDay)})

@@ -34,7 +34,7 @@ const (
 const (
 	streamLines = iota + 1 // inputs of the core; numbered
 	streamPart             // of what a standby that attaches is retold, in order of Index
-	streamLast             // the last of these; the stream goes on after Number
+	streamLast             // the last of these; the stream continues after Number
 )
 
 // streamHead begins a message of the stream: what it has behind it are bytes of the lines

@@ -587,7 +587,7 @@ func TestARestartMakesNoFiringTwice(t *testing.T) {
 
 // TestAnotherTypeOfAField: a synchronizer that declares n as a float takes the place of one for
 // which it is an integer, as the programs have it. They are refused, which names the field, and
-// go on with the states that they have as soon as that is declared again.
+// continue with the states that they have as soon as that is declared again.
 func TestAnotherTypeOfAField(t *testing.T) {
 	t.Parallel()
 	url := serve(t, 0).URL()

@@ -437,7 +437,7 @@ program: {name: next, blocks: {b: {output: int, threads: %[1]d, synchronizer: ts
 }
 
 // TestThreadsOutliveTheSynchronizer ends the synchronizer of a program while a block
-// has threads, and goes on from its journal: they are not run again.
+// has threads, and continues from its journal: they are not run again.
 func TestThreadsOutliveTheSynchronizer(t *testing.T) {
 	verifyNoLeaks(t)
 	server, err := embedded.Start(embedded.Options{})

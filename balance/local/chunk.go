@@ -30,12 +30,12 @@ func ParseCutter(text string) (Cutter, error) {
 	}
 	cut := Cutter{rule: c.word}
 	for i, into := range []*int{&cut.first, &cut.last}[:len(c.args)] {
-		if *into, fault = c.args[i].count(); fault != nil {
+		if *into, fault = c.args[i].readCount(); fault != nil {
 			return Cutter{}, fault
 		}
 	}
 	if len(c.args) == 2 && cut.last > cut.first {
-		return Cutter{}, c.args[1].fault("the last chunk %d is larger than the first one %d: exchange them", cut.last, cut.first)
+		return Cutter{}, c.args[1].makeFault("the last chunk %d is larger than the first one %d: exchange them", cut.last, cut.first)
 	}
 	return cut, nil
 }
@@ -106,12 +106,12 @@ func (c *chunker) Answer(_ clocksync.Instant, v *View, d Demand) Share {
 	if d.Member == v.Self {
 		return Share{}
 	}
-	n := v.spare()
+	n := v.countSpare()
 	if v.Activity.Slots() > 0 {
 		n = min(n, v.Put)
 	}
 	if n > 0 {
-		return Share{Tasks: d.wanted(c.cut.Next(n, v.Members))}
+		return Share{Tasks: d.limitWanted(c.cut.Next(n, v.Members))}
 	}
 	if v.Items > 1 {
 		return Share{Part: float64(c.cut.Next(v.Items, v.Members)) / float64(v.Items)}

@@ -34,7 +34,7 @@ func (s *diffusion) Look(now clocksync.Instant, v *View, to []Demand) ([]Demand,
 		return to, clocksync.MaxInstant
 	}
 	s.loads = s.loads[:0]
-	own := v.load()
+	own := v.ownLoad()
 	have := s.classes[0].have[:0]
 	next := clocksync.MaxInstant
 	for i := range v.Neighbours {
@@ -42,7 +42,7 @@ func (s *diffusion) Look(now clocksync.Instant, v *View, to []Demand) ([]Demand,
 		if n.Pending {
 			return to, clocksync.MaxInstant
 		}
-		load := n.known()
+		load := n.loadOrZero()
 		tasks := int(load)
 		if n.Answered > n.Told { // What the answer has left there is not known: it counts as the own load.
 			load = own
@@ -56,7 +56,7 @@ func (s *diffusion) Look(now clocksync.Instant, v *View, to []Demand) ([]Demand,
 	}
 	s.classes[0].have = have
 	sum := imbalance(own, s.loads)
-	if s.activate(own, sum, v.mean(now)) == balances {
+	if s.activate(own, sum, v.meanDuration(now)) == balances {
 		from := len(to)
 		s.demand, s.part = demands(own, s.loads, s.demand[:0], s.part[:0])
 		for request := range requests(s.demand, s.classes, 0) {
@@ -78,7 +78,7 @@ func (s *diffusion) askOne(now clocksync.Instant, v *View, to []Demand, next clo
 	var best *Neighbour
 	for i := range v.Neighbours {
 		n := &v.Neighbours[i]
-		if may, _ := n.MayAsk(now, s.again, s.longest); may && n.Name != v.Self && n.known() > 0 && (best == nil || n.known() > best.known()) {
+		if may, _ := n.MayAsk(now, s.again, s.longest); may && n.Name != v.Self && n.loadOrZero() > 0 && (best == nil || n.loadOrZero() > best.loadOrZero()) {
 			best = n
 		}
 	}
@@ -96,12 +96,12 @@ func (s *diffusion) Answer(now clocksync.Instant, v *View, d Demand) Share {
 	if d.Member == v.Self {
 		return Share{}
 	}
-	if n := v.spare(); n > 0 {
-		if asks := v.neighbour(d.Member); asks != nil {
-			n = min(n, max(1, v.Waiting-1-int(asks.known())))
+	if n := v.countSpare(); n > 0 {
+		if asks := v.findNeighbour(d.Member); asks != nil {
+			n = min(n, max(1, v.Waiting-1-int(asks.loadOrZero())))
 		}
-		n = d.wanted(n)
-		mean := v.mean(now)
+		n = d.limitWanted(n)
+		mean := v.meanDuration(now)
 		left := mean * time.Duration(v.Waiting) / time.Duration(max(1, v.Activity.Slots()))
 		return Share{Tasks: n, Near: min(left, mean*time.Duration(n)) <= s.latency}
 	}

@@ -23,18 +23,18 @@ func (m *market) Look(now clocksync.Instant, v *View, to []Demand) ([]Demand, cl
 		}
 		return m.asker.Look(now, v, to)
 	}
-	best, next := m.coolest(now, v)
+	best, next := m.findCoolest(now, v)
 	if best == nil {
 		return to, next
 	}
-	if n := m.gain(now, v, best.known()); n > 0 {
+	if n := m.gain(now, v, best.loadOrZero()); n > 0 {
 		return append(to, Demand{Member: best.Name, Tasks: n, Offer: true}), clocksync.MaxInstant
 	}
 	return to, next
 }
 
-// coolest is the neighbour with the least load of those that may be offered tasks; nil: none, or a demand is open.
-func (a *asker) coolest(now clocksync.Instant, v *View) (best *Neighbour, next clocksync.Instant) {
+// findCoolest is the neighbour with the least load of those that may be offered tasks; nil: none, or a demand is open.
+func (a *asker) findCoolest(now clocksync.Instant, v *View) (best *Neighbour, next clocksync.Instant) {
 	next = clocksync.MaxInstant
 	for i := range v.Neighbours {
 		n := &v.Neighbours[i]
@@ -44,7 +44,7 @@ func (a *asker) coolest(now clocksync.Instant, v *View) (best *Neighbour, next c
 			return nil, clocksync.MaxInstant
 		case !may:
 			next = min(next, from)
-		case best == nil || n.gives() < best.gives():
+		case best == nil || n.loadToCompare() < best.loadToCompare():
 			best = n
 		}
 	}
@@ -54,10 +54,10 @@ func (a *asker) coolest(now clocksync.Instant, v *View) (best *Neighbour, next c
 // gain is how many spare tasks a member had better do that has the load theirs.
 func (m *market) gain(now clocksync.Instant, v *View, theirs float64) int {
 	cost := 0.0
-	if mean := v.mean(now); mean > 0 {
+	if mean := v.meanDuration(now); mean > 0 {
 		cost = float64(m.latency) / float64(mean)
 	}
-	return max(0, min(v.spare(), int((v.load()-theirs-cost)/2)))
+	return max(0, min(v.countSpare(), int((v.ownLoad()-theirs-cost)/2)))
 }
 
 // Answer sells as many tasks as both gain by, and to a member without any work one at least.
@@ -71,15 +71,15 @@ func shareBy(v *View, d Demand, n func(theirs float64) int) Share {
 	switch {
 	case d.Member == v.Self:
 		return Share{}
-	case v.spare() > 0:
+	case v.countSpare() > 0:
 		theirs, least := 0.0, 0
-		if asks := v.neighbour(d.Member); asks != nil {
-			theirs = asks.known()
+		if asks := v.findNeighbour(d.Member); asks != nil {
+			theirs = asks.loadOrZero()
 		}
 		if theirs < 1 {
 			least = 1
 		}
-		return Share{Tasks: d.wanted(max(least, n(theirs)))}
+		return Share{Tasks: d.limitWanted(max(least, n(theirs)))}
 	case v.Items > 1:
 		return Share{Part: 0.5}
 	}
@@ -100,7 +100,7 @@ func (f *field) Look(now clocksync.Instant, v *View, to []Demand) ([]Demand, clo
 	from := len(to)
 	for i := range v.Neighbours {
 		n := &v.Neighbours[i]
-		if flow := f.flow(n.known()-v.load(), v, n.Offers); flow > 0 && n.Offers > 0 && n.Name != v.Self && !n.Pending && !n.Silent {
+		if flow := f.flow(n.loadOrZero()-v.ownLoad(), v, n.Offers); flow > 0 && n.Offers > 0 && n.Name != v.Self && !n.Pending && !n.Silent {
 			to = append(to, Demand{Member: n.Name, Tasks: flow})
 		}
 	}
@@ -110,7 +110,7 @@ func (f *field) Look(now clocksync.Instant, v *View, to []Demand) ([]Demand, clo
 	if v.Waiting <= 0 && v.Activity.Slots() > 0 && f.below.Below(now, &v.Activity) {
 		return f.asker.Look(now, v, to)
 	}
-	next, left := clocksync.MaxInstant, v.spare()
+	next, left := clocksync.MaxInstant, v.countSpare()
 	for i := range v.Neighbours {
 		n := &v.Neighbours[i]
 		may, again := n.mayOffer(now, f.again, f.longest)
@@ -119,7 +119,7 @@ func (f *field) Look(now clocksync.Instant, v *View, to []Demand) ([]Demand, clo
 		case !may:
 			next = min(next, again)
 		default:
-			if flow := f.flow(v.load()-n.known(), v, left); flow > 0 {
+			if flow := f.flow(v.ownLoad()-n.loadOrZero(), v, left); flow > 0 {
 				left -= flow
 				to = append(to, Demand{Member: n.Name, Tasks: flow, Offer: true})
 			}
@@ -143,5 +143,5 @@ func (f *field) flow(difference float64, v *View, tasks int) int {
 
 // Answer gives what flows to the asking member, and to one without any work one task at least.
 func (f *field) Answer(_ clocksync.Instant, v *View, d Demand) Share {
-	return shareBy(v, d, func(theirs float64) int { return f.flow(v.load()-theirs, v, v.spare()) })
+	return shareBy(v, d, func(theirs float64) int { return f.flow(v.ownLoad()-theirs, v, v.countSpare()) })
 }

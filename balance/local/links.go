@@ -31,8 +31,8 @@ type bound struct {
 	n  float64
 }
 
-// text is the condition as it is written.
-func (b bound) text() string { return "L" + b.op + strconv.FormatFloat(b.n, 'g', -1, 64) }
+// formatBound is the condition as it is written.
+func (b bound) formatBound() string { return "L" + b.op + strconv.FormatFloat(b.n, 'g', -1, 64) }
 
 func (b bound) holds(load float64) bool {
 	switch b.op {
@@ -67,10 +67,10 @@ func (e *linkEnd) state(load float64) linkState {
 	return between
 }
 
-// initiates are the conditions that start a move, by table 4.1: where both members have a
+// listInitiating are the conditions that start a move, by table 4.1: where both members have a
 // u, only these count (types 4, 7 and 8), else where both have an o, only those (5 and the
 // dual of 7).
-func (l *link) initiates(end int) (u, o bool) {
+func (l *link) listInitiating(end int) (u, o bool) {
 	both := func(of func(*linkEnd) bound) bool { return of(&l.ends[0]).op != "" && of(&l.ends[1]).op != "" }
 	e := &l.ends[end]
 	u, o = e.u.op != "", e.o.op != ""
@@ -86,8 +86,8 @@ func (l *link) initiates(end int) (u, o bool) {
 // gives reports whether the member at an end gives tasks to the other one, in two states.
 func (l *link) gives(end int, own, other linkState) bool {
 	wants := func(from int, a, b linkState) bool {
-		_, o := l.initiates(from)
-		u, _ := l.initiates(1 - from)
+		_, o := l.listInitiating(from)
+		u, _ := l.listInitiating(1 - from)
 		return o && a == over || u && b == under
 	}
 	return wants(end, own, other) && !wants(1-end, other, own)
@@ -112,7 +112,7 @@ type linkScanner struct {
 }
 
 func (s *linkScanner) fault(at int, format string, args ...any) *Fault {
-	return &Fault{Column: column(s.text, at), Message: fmt.Sprintf(format, args...) + ", as in M1(u=(L<1), o=(L>=10))[1/2]#M2"}
+	return &Fault{Column: columnOf(s.text, at), Message: fmt.Sprintf(format, args...) + ", as in M1(u=(L<1), o=(L>=10))[1/2]#M2"}
 }
 
 func (s *linkScanner) space() {
@@ -176,7 +176,7 @@ func (s *linkScanner) link() (l link, fault *Fault) {
 		if l.ends[i], places[i], fault = s.end(); fault != nil {
 			return l, fault
 		}
-		l.ends[i].column = column(s.text, places[i])
+		l.ends[i].column = columnOf(s.text, places[i])
 		if i == 0 && !s.next("#") {
 			return l, s.fault(s.at, "# is missing: write two members with # between them")
 		}
@@ -187,8 +187,8 @@ func (s *linkScanner) link() (l link, fault *Fault) {
 	moves := false
 	for i := range l.ends {
 		e := &l.ends[i]
-		_, o := l.initiates(i)
-		u, _ := l.initiates(1 - i)
+		_, o := l.listInitiating(i)
+		u, _ := l.listInitiating(1 - i)
 		if moves = moves || o || u; (o || u) && e.share == 0 {
 			return l, s.fault(places[i], "%s gives tasks, and it is not said how many: write the part behind it", e.name)
 		}
@@ -284,10 +284,10 @@ type linked struct {
 // draining member, offers its tasks to every neighbour, and one with nothing to do takes them.
 func (s *linked) Look(now clocksync.Instant, v *View, to []Demand) ([]Demand, clocksync.Instant) {
 	next := clocksync.MaxInstant
-	load := v.load()
+	load := v.ownLoad()
 	switch slots := v.Activity.Slots(); {
 	case slots == 0 && v.Waiting > 0:
-		return s.offer(now, v, v.Waiting-v.Waiting/2, to)
+		return s.offerTasks(now, v, v.Waiting-v.Waiting/2, to)
 	case slots > 0 && v.Waiting <= 0 && v.Activity.Free() > 0:
 		if to = takeOffer(v, to); len(to) > 0 {
 			return to, next
@@ -299,8 +299,8 @@ func (s *linked) Look(now clocksync.Instant, v *View, to []Demand) ([]Demand, cl
 		if n == nil || n.Pending || n.Silent {
 			continue
 		}
-		own, other := l.ends[end].state(load), l.ends[1-end].state(n.known())
-		u, o := l.initiates(end)
+		own, other := l.ends[end].state(load), l.ends[1-end].state(n.loadOrZero())
+		u, o := l.listInitiating(end)
 		switch {
 		case n.Offers > 0 && v.Activity.Slots() > 0 && l.gives(1-end, over, own):
 			to = append(to, Demand{Member: n.Name, Tasks: n.Offers})
@@ -312,7 +312,7 @@ func (s *linked) Look(now clocksync.Instant, v *View, to []Demand) ([]Demand, cl
 				next = min(next, from)
 			}
 		case o && own == over && l.gives(end, own, other):
-			tasks := min(l.amount(end, v.Waiting, n.known()), v.spare())
+			tasks := min(l.amount(end, v.Waiting, n.loadOrZero()), v.countSpare())
 			may, from := n.mayOffer(now, s.again, s.longest)
 			switch {
 			case tasks < 1:
@@ -331,7 +331,7 @@ func (s *linked) Look(now clocksync.Instant, v *View, to []Demand) ([]Demand, cl
 func (l *link) of(v *View) (end int, other *Neighbour) {
 	for end := range l.ends {
 		if l.ends[end].name == v.Self {
-			return end, v.neighbour(l.ends[1-end].name)
+			return end, v.findNeighbour(l.ends[1-end].name)
 		}
 	}
 	return 0, nil
@@ -340,9 +340,9 @@ func (l *link) of(v *View) (end int, other *Neighbour) {
 // Answer gives what a link to the asking member allows. The state of that member is as its
 // demand says: it asks because it is underloaded, or because this one has offered.
 func (s *linked) Answer(_ clocksync.Instant, v *View, d Demand) Share {
-	load := v.load()
+	load := v.ownLoad()
 	if v.Activity.Slots() == 0 {
-		return Share{Tasks: d.wanted(v.spare() - v.spare()/2)}
+		return Share{Tasks: d.limitWanted(v.countSpare() - v.countSpare()/2)}
 	}
 	for i := range s.links {
 		l := &s.links[i]
@@ -354,8 +354,8 @@ func (s *linked) Answer(_ clocksync.Instant, v *View, d Demand) Share {
 		if !l.gives(end, own, under) && !l.gives(end, own, between) && !l.gives(end, own, over) {
 			continue
 		}
-		if tasks := min(l.amount(end, v.Waiting, n.known()), v.spare()); tasks > 0 {
-			return Share{Tasks: d.wanted(tasks)}
+		if tasks := min(l.amount(end, v.Waiting, n.loadOrZero()), v.countSpare()); tasks > 0 {
+			return Share{Tasks: d.limitWanted(tasks)}
 		}
 		if v.Waiting <= 0 && v.Items > 1 {
 			return Share{Part: l.ends[end].share}

@@ -116,9 +116,9 @@ func waitAfter(refusals int, again, longest time.Duration) time.Duration {
 	return wait
 }
 
-// gives is Load as a number to compare: one that is not known is less than any that
+// loadToCompare is Load as a number to compare: one that is not known is less than any that
 // is, and more than 0.
-func (n *Neighbour) gives() float64 {
+func (n *Neighbour) loadToCompare() float64 {
 	if n.Load >= 0 && n.Load <= math.MaxFloat64 {
 		return n.Load
 	}
@@ -165,8 +165,8 @@ func (s Share) ItemsOf(left int) int {
 	return max(1, int(n))
 }
 
-// load is how much this member has to give, in the measure of Neighbour.Load.
-func (v *View) load() float64 {
+// ownLoad is how much this member has to give, in the measure of Neighbour.Load.
+func (v *View) ownLoad() float64 {
 	load := float64(max(0, v.Waiting))
 	if v.Items > 1 {
 		load += 1 - 1/float64(v.Items)
@@ -174,8 +174,8 @@ func (v *View) load() float64 {
 	return load
 }
 
-// known is Load, or 0 if it is not known.
-func (n *Neighbour) known() float64 {
+// loadOrZero is Load, or 0 if it is not known.
+func (n *Neighbour) loadOrZero() float64 {
 	if n.Silent || !(n.Load >= 0 && n.Load <= maxLoad) {
 		return 0
 	}
@@ -185,8 +185,8 @@ func (n *Neighbour) known() float64 {
 // maxLoad is more than any member has.
 const maxLoad = 1e12
 
-// neighbour returns what is known of a member, nil if it is no neighbour.
-func (v *View) neighbour(name string) *Neighbour {
+// findNeighbour returns what is known of a member, nil if it is no neighbour.
+func (v *View) findNeighbour(name string) *Neighbour {
 	for i := range v.Neighbours {
 		if v.Neighbours[i].Name == name {
 			return &v.Neighbours[i]
@@ -195,19 +195,19 @@ func (v *View) neighbour(name string) *Neighbour {
 	return nil
 }
 
-// mean is how long a task has taken here; 0 if none has ended.
-func (v *View) mean(now clocksync.Instant) time.Duration {
+// meanDuration is how long a task has taken here; 0 if none has ended.
+func (v *View) meanDuration(now clocksync.Instant) time.Duration {
 	if v.Done <= 0 {
 		return 0
 	}
 	return v.Activity.busyUntil(now) / time.Duration(v.Done)
 }
 
-// spare is how many of the waiting tasks no free slot of the member can start.
-func (v *View) spare() int { return max(0, max(0, v.Waiting)-v.Activity.Free()) }
+// countSpare is how many of the waiting tasks no free slot of the member can start.
+func (v *View) countSpare() int { return max(0, max(0, v.Waiting)-v.Activity.Free()) }
 
-// wanted is n, or as much of it as the demand asks for.
-func (d Demand) wanted(n int) int {
+// limitWanted is n, or as much of it as the demand asks for.
+func (d Demand) limitWanted(n int) int {
 	if d.Tasks > 0 {
 		return min(n, d.Tasks)
 	}

@@ -36,10 +36,10 @@ func (c Config) Paths(members []string) ([]Path, error) {
 			}
 		}
 	case *tree:
-		s.build(members)
+		s.buildTree(members)
 		for _, l := range s.links {
 			for _, ends := range [][2]string{{l.slow, l.fast}, {l.fast, l.slow}} {
-				list = append(list, Path{From: ends[0], To: ends[1], Share: s.gamma(ends[0], ends[1]), When: ends[1] + " is short of tasks", Level: l.level})
+				list = append(list, Path{From: ends[0], To: ends[1], Share: s.gammaOf(ends[0], ends[1]), When: ends[1] + " is short of tasks", Level: l.level})
 			}
 		}
 	}
@@ -49,20 +49,20 @@ func (c Config) Paths(members []string) ([]Path, error) {
 // path is the way from one end to the other; false: no task goes that way.
 func (l *link) path(from int) (Path, bool) {
 	a, b := &l.ends[from], &l.ends[1-from]
-	_, o := l.initiates(from)
-	u, _ := l.initiates(1 - from)
+	_, o := l.listInitiating(from)
+	u, _ := l.listInitiating(1 - from)
 	p := Path{From: a.name, To: b.name, Share: a.share, Column: a.column, Other: b.column}
 	switch {
 	case o && u:
-		p.When = a.name + " has " + a.o.text() + ", or " + b.name + " has " + b.u.text()
+		p.When = a.name + " has " + a.o.formatBound() + ", or " + b.name + " has " + b.u.formatBound()
 	case o:
-		p.When = a.name + " has " + a.o.text()
+		p.When = a.name + " has " + a.o.formatBound()
 	case u:
-		p.When = b.name + " has " + b.u.text()
+		p.When = b.name + " has " + b.u.formatBound()
 	default:
 		return p, false
 	}
-	_, back := l.initiates(1 - from)
+	_, back := l.listInitiating(1 - from)
 	p.Pushes = o && !back
 	return p, true
 }
@@ -75,8 +75,8 @@ func (c Config) FirstSplit(members []string, tasks int) []int {
 	if err != nil || !ok || len(members) == 0 {
 		return nil
 	}
-	s.build(members)
-	s.root.split(max(0, tasks), s.portions)
+	s.buildTree(members)
+	s.root.splitTasks(max(0, tasks), s.portions)
 	list := make([]int, len(members))
 	for i, name := range members {
 		list[i] = s.portions[name]
@@ -103,15 +103,15 @@ func (c Config) Throughputs() (names []string, speeds []float64) {
 	return names, speeds
 }
 
-// build makes the tree of some members.
-func (s *tree) build(members []string) {
+// buildTree makes the tree of some members.
+func (s *tree) buildTree(members []string) {
 	sorted := slices.Compact(slices.Sorted(slices.Values(members))) // All members build the same tree.
 	if len(sorted) == 0 {
 		return
 	}
 	var leaves []*cluster
 	for _, name := range sorted {
-		leaves = append(leaves, &cluster{name: name, throughput: s.speed(name)})
+		leaves = append(leaves, &cluster{name: name, throughput: s.speedOf(name)})
 	}
 	s.root, s.links = clusterTree(leaves)
 	s.portions, s.put = map[string]int{}, 0

@@ -20,7 +20,7 @@ func (a *asker) Look(now clocksync.Instant, v *View, to []Demand) ([]Demand, clo
 	case v.Waiting > 0 || v.Activity.Slots() == 0:
 		return to, clocksync.MaxInstant
 	case !a.below.Below(now, &v.Activity):
-		return to, a.below.again(now, &v.Activity, a.again)
+		return to, a.below.nextBelow(now, &v.Activity, a.again)
 	}
 	var best *Neighbour
 	next := clocksync.MaxInstant
@@ -33,7 +33,7 @@ func (a *asker) Look(now clocksync.Instant, v *View, to []Demand) ([]Demand, clo
 			return to, clocksync.MaxInstant
 		case !may:
 			next = min(next, from)
-		case best == nil || n.gives() > best.gives():
+		case best == nil || n.loadToCompare() > best.loadToCompare():
 			best = n
 		}
 	}
@@ -57,8 +57,8 @@ func (r *receiver) Answer(now clocksync.Instant, v *View, d Demand) Share {
 	if d.Member == v.Self || v.Activity.Slots() > 0 && !r.from.Exceeded(now, &v.Activity) {
 		return Share{}
 	}
-	if n := v.spare(); n > 0 {
-		return Share{Tasks: d.wanted(r.part(n))}
+	if n := v.countSpare(); n > 0 {
+		return Share{Tasks: d.limitWanted(r.shareOfSpare(n))}
 	}
 	if v.Items > 1 {
 		return Share{Part: r.share}

@@ -16,7 +16,7 @@ func (s *sender) Look(now clocksync.Instant, v *View, to []Demand) ([]Demand, cl
 	if v.Waiting <= 0 && v.Activity.Slots() > 0 && s.below.Below(now, &v.Activity) {
 		return takeOffer(v, to), clocksync.MaxInstant
 	}
-	n := s.part(v.spare())
+	n := s.shareOfSpare(v.countSpare())
 	if n == 0 && v.Items > 1 {
 		n = 1 // A part of the divisible task.
 	}
@@ -26,12 +26,12 @@ func (s *sender) Look(now clocksync.Instant, v *View, to []Demand) ([]Demand, cl
 	case v.Activity.Slots() > 0 && !s.from.Exceeded(now, &v.Activity):
 		return to, s.from.exceededAgain(now, &v.Activity, s.again)
 	}
-	return s.offer(now, v, n, to)
+	return s.offerTasks(now, v, n, to)
 }
 
-// offer offers tasks to the neighbour with the least load, unless a demand is open.
-func (a *asker) offer(now clocksync.Instant, v *View, tasks int, to []Demand) ([]Demand, clocksync.Instant) {
-	best, next := a.coolest(now, v)
+// offerTasks offers tasks to the neighbour with the least load, unless a demand is open.
+func (a *asker) offerTasks(now clocksync.Instant, v *View, tasks int, to []Demand) ([]Demand, clocksync.Instant) {
+	best, next := a.findCoolest(now, v)
 	if best == nil {
 		return to, next
 	}
@@ -56,8 +56,8 @@ func takeOffer(v *View, to []Demand) []Demand {
 	return append(to, Demand{Member: best.Name, Tasks: best.Offers})
 }
 
-// part is the share of the spare tasks that is given, at least one if there is one.
-func (r *receiver) part(spare int) int {
+// shareOfSpare is the share of the spare tasks that is given, at least one if there is one.
+func (r *receiver) shareOfSpare(spare int) int {
 	if r.share < 1 {
 		return min(spare, int(math.Ceil(r.share*float64(spare))))
 	}

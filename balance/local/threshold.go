@@ -39,7 +39,7 @@ func ParseThreshold(text string) (Threshold, error) {
 	if c.word == "avg" {
 		v, err := strconv.ParseFloat(c.args[0].text, 64)
 		if err != nil || !(v >= 0 && v <= 1) {
-			return Threshold{}, c.args[0].fault("%q is not a part of the time: write a number from 0 to 1, such as 0.6", c.args[0].text)
+			return Threshold{}, c.args[0].makeFault("%q is not a part of the time: write a number from 0 to 1, such as 0.6", c.args[0].text)
 		}
 		t.part = v
 	}
@@ -48,7 +48,7 @@ func ParseThreshold(text string) (Threshold, error) {
 			return Threshold{}, fault
 		}
 		if c.word == "avg" && t.over == 0 {
-			return Threshold{}, c.args[n-1].fault("an average over no time has no value: write more than 0, such as 5")
+			return Threshold{}, c.args[n-1].makeFault("an average over no time has no value: write more than 0, such as 5")
 		}
 	}
 	return t, nil
@@ -81,9 +81,9 @@ func (t Threshold) bound() time.Duration {
 	return time.Duration(math.Round(t.part * float64(t.over)))
 }
 
-// again is when a member that is not below may be, if nothing changes: at the latest
+// nextBelow is when a member that is not below may be, if nothing changes: at the latest
 // after every for an average, which falls all the time.
-func (t Threshold) again(now clocksync.Instant, a *Activity, every time.Duration) clocksync.Instant {
+func (t Threshold) nextBelow(now clocksync.Instant, a *Activity, every time.Duration) clocksync.Instant {
 	switch t.word {
 	case "idle":
 		if !a.Active() {
@@ -121,7 +121,7 @@ type argument struct {
 	column int
 }
 
-func (a argument) fault(format string, args ...any) *Fault {
+func (a argument) makeFault(format string, args ...any) *Fault {
 	return &Fault{Column: a.column, Message: fmt.Sprintf(format, args...)}
 }
 
@@ -129,11 +129,11 @@ func (a argument) fault(format string, args ...any) *Fault {
 // in a fault what the words are. "[...]" around a list allows to leave it out.
 func parseCall(text, what string, words map[string]string) (call, *Fault) {
 	head, rest, brackets := strings.Cut(text, "(")
-	at := argument{strings.TrimSpace(head), column(text, len(head)-len(strings.TrimLeft(head, " \t")))}
+	at := argument{strings.TrimSpace(head), columnOf(text, len(head)-len(strings.TrimLeft(head, " \t")))}
 	c := call{word: at.text}
 	list, known := words[c.word]
 	if !known {
-		return c, at.fault("%s", notOneOf(c.word, what, slices.Sorted(maps.Keys(words))))
+		return c, at.makeFault("%s", notOneOf(c.word, what, slices.Sorted(maps.Keys(words))))
 	}
 	needed, optional := strings.CutPrefix(list, "[")
 	needed = strings.TrimSuffix(needed, "]")
@@ -147,25 +147,25 @@ func parseCall(text, what string, words map[string]string) (call, *Fault) {
 	inside, after, closed := strings.Cut(rest, ")")
 	switch {
 	case brackets && !closed:
-		return c, argument{"", column(text, len(text))}.fault("a closing bracket is missing: write %s", usage)
+		return c, argument{"", columnOf(text, len(text))}.makeFault("a closing bracket is missing: write %s", usage)
 	case strings.TrimSpace(after) != "":
-		return c, argument{"", column(text, len(text)-len(strings.TrimLeft(after, " \t")))}.fault("text follows the closing bracket: write %s", usage)
+		return c, argument{"", columnOf(text, len(text)-len(strings.TrimLeft(after, " \t")))}.makeFault("text follows the closing bracket: write %s", usage)
 	}
 	if brackets && strings.TrimSpace(inside) != "" {
 		offset := len(head) + 1
 		for part := range strings.SplitSeq(inside, ",") {
-			c.args = append(c.args, argument{strings.TrimSpace(part), column(text, offset+len(part)-len(strings.TrimLeft(part, " \t")))})
+			c.args = append(c.args, argument{strings.TrimSpace(part), columnOf(text, offset+len(part)-len(strings.TrimLeft(part, " \t")))})
 			offset += len(part) + 1
 		}
 	}
 	if n := len(c.args); n != want && (!optional || n > 0) {
-		return c, at.fault("%s has %d arguments here: write %s", c.word, n, usage)
+		return c, at.makeFault("%s has %d arguments here: write %s", c.word, n, usage)
 	}
 	return c, nil
 }
 
-// column is the place of a byte, in characters from 1.
-func column(text string, offset int) int { return utf8.RuneCountInString(text[:offset]) + 1 }
+// columnOf is the place of a byte, in characters from 1.
+func columnOf(text string, offset int) int { return utf8.RuneCountInString(text[:offset]) + 1 }
 
 // seconds reads a number of seconds, or a duration with a unit.
 func (a argument) seconds() (time.Duration, *Fault) {
@@ -177,16 +177,16 @@ func (a argument) seconds() (time.Duration, *Fault) {
 		}
 	}
 	if err != nil || d < 0 || d > MaxOver {
-		return 0, a.fault("%q is not a time: write seconds or a duration from 0 to 1h, such as 1.5 or 500ms", a.text)
+		return 0, a.makeFault("%q is not a time: write seconds or a duration from 0 to 1h, such as 1.5 or 500ms", a.text)
 	}
 	return d, nil
 }
 
-// count reads a whole number from 1.
-func (a argument) count() (int, *Fault) {
+// readCount reads a whole number from 1.
+func (a argument) readCount() (int, *Fault) {
 	n, err := strconv.Atoi(a.text)
 	if err != nil || n < 1 {
-		return 0, a.fault("%q is not a number of tasks: write a whole number from 1", a.text)
+		return 0, a.makeFault("%q is not a number of tasks: write a whole number from 1", a.text)
 	}
 	return n, nil
 }

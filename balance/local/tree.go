@@ -70,16 +70,16 @@ func clusterTree(members []*cluster) (root *cluster, links []treeLink) {
 	return members[0], links
 }
 
-// split divides tasks among the members by throughput: at each cluster the slower part is
+// splitTasks divides tasks among the members by throughput: at each cluster the slower part is
 // rounded down (section 6.3.3).
-func (c *cluster) split(tasks int, into map[string]int) {
+func (c *cluster) splitTasks(tasks int, into map[string]int) {
 	if c.slow == nil {
 		into[c.name] = tasks
 		return
 	}
 	n := int(math.Floor(float64(tasks)*(c.slow.throughput/c.throughput) + 1e-9))
-	c.slow.split(n, into)
-	c.fast.split(tasks-n, into)
+	c.slow.splitTasks(n, into)
+	c.fast.splitTasks(tasks-n, into)
 }
 
 // parseSpeeds reads throughputs of members, such as "harvey: 125, bugs: 59".
@@ -87,19 +87,19 @@ func parseSpeeds(text string) (map[string]float64, *Fault) {
 	speeds := map[string]float64{}
 	offset := 0
 	for part := range strings.SplitSeq(text, ",") {
-		at := argument{strings.TrimSpace(part), column(text, offset+len(part)-len(strings.TrimLeft(part, " \t\n")))}
+		at := argument{strings.TrimSpace(part), columnOf(text, offset+len(part)-len(strings.TrimLeft(part, " \t\n")))}
 		offset += len(part) + 1
 		i := strings.LastIndex(at.text, ":")
 		if i < 1 {
-			return nil, at.fault("%q is no member with a throughput: write NAME: NUMBER, such as harvey: 125", at.text)
+			return nil, at.makeFault("%q is no member with a throughput: write NAME: NUMBER, such as harvey: 125", at.text)
 		}
 		name, number := strings.TrimSpace(at.text[:i]), strings.TrimSpace(at.text[i+1:])
 		speed, err := strconv.ParseFloat(number, 64)
 		if err != nil || !(speed >= 1e-9 && speed <= maxLoad) {
-			return nil, at.fault("%q is not the throughput of %s: write a number above 0", number, name)
+			return nil, at.makeFault("%q is not the throughput of %s: write a number above 0", number, name)
 		}
 		if _, twice := speeds[name]; twice {
-			return nil, at.fault("%s is there twice: write one throughput", name)
+			return nil, at.makeFault("%s is there twice: write one throughput", name)
 		}
 		speeds[name] = speed
 	}
@@ -119,7 +119,7 @@ type tree struct {
 	put      int            // tasks that this member had put and not begun after its last answer
 }
 
-func (s *tree) speed(name string) float64 {
+func (s *tree) speedOf(name string) float64 {
 	if speed, ok := s.speeds[name]; ok {
 		return speed
 	}
@@ -139,7 +139,7 @@ func (s *tree) update(v *View) {
 	for i := range v.Neighbours {
 		s.names = append(s.names, v.Neighbours[i].Name)
 	}
-	s.build(s.names)
+	s.buildTree(s.names)
 }
 
 // Look asks when the member is short of work.
@@ -148,7 +148,7 @@ func (s *tree) Look(now clocksync.Instant, v *View, to []Demand) ([]Demand, cloc
 	case v.Waiting > 0 || v.Activity.Slots() == 0:
 		return to, clocksync.MaxInstant
 	case !s.below.Below(now, &v.Activity):
-		return to, s.below.again(now, &v.Activity, s.again)
+		return to, s.below.nextBelow(now, &v.Activity, s.again)
 	}
 	s.update(v)
 	for i := range s.links {
@@ -159,8 +159,8 @@ func (s *tree) Look(now clocksync.Instant, v *View, to []Demand) ([]Demand, cloc
 		} else if l.slow != v.Self {
 			continue
 		}
-		n := v.neighbour(other)
-		if n == nil || n.known() == 0 {
+		n := v.findNeighbour(other)
+		if n == nil || n.loadOrZero() == 0 {
 			continue
 		}
 		if n.Pending {
@@ -185,10 +185,10 @@ func (s *tree) Answer(_ clocksync.Instant, v *View, d Demand) Share {
 		return Share{}
 	}
 	s.update(v)
-	spare := v.spare()
+	spare := v.countSpare()
 	if put := min(v.Put, spare); put > s.put {
 		clear(s.portions)
-		s.root.split(v.Put, s.portions)
+		s.root.splitTasks(v.Put, s.portions)
 	}
 	given := 0
 	if n := min(s.portions[d.Member], spare); n > 0 {
@@ -198,23 +198,23 @@ func (s *tree) Answer(_ clocksync.Instant, v *View, d Demand) Share {
 		given = s.balanced(v, d.Member, spare)
 	}
 	if given > 0 {
-		given = d.wanted(given)
+		given = d.limitWanted(given)
 		s.put = max(0, min(v.Put, spare)-given)
 		return Share{Tasks: given}
 	}
 	if s.put = 0; v.Items > 1 {
-		return Share{Part: s.gamma(v.Self, d.Member)}
+		return Share{Part: s.gammaOf(v.Self, d.Member)}
 	}
 	return Share{}
 }
 
-// gamma is the part that i gives to j. By throughput it is t_j / (t_i + t_j), which balances
+// gammaOf is the part that i gives to j. By throughput it is t_j / (t_i + t_j), which balances
 // the pair in one move; the paper prints t_i / t_j, and uses the other one in example 6.3.
-func (s *tree) gamma(i, j string) float64 {
+func (s *tree) gammaOf(i, j string) float64 {
 	if s.share > 0 {
 		return s.share
 	}
-	return s.speed(j) / (s.speed(i) + s.speed(j))
+	return s.speedOf(j) / (s.speedOf(i) + s.speedOf(j))
 }
 
 // balanced is how many of the spare tasks a member gets. By throughput that is the number after which both end together. The
@@ -222,9 +222,9 @@ func (s *tree) gamma(i, j string) float64 {
 // time, as the work of tasks is not known. It is 0 if this member ends sooner alone.
 func (s *tree) balanced(v *View, member string, spare int) int {
 	if s.share > 0 || v.Activity.Slots() == 0 {
-		return max(1, int(math.Floor(s.gamma(v.Self, member)*float64(spare)+1e-9)))
+		return max(1, int(math.Floor(s.gammaOf(v.Self, member)*float64(spare)+1e-9)))
 	}
-	own, other := s.speed(v.Self), s.speed(member)
+	own, other := s.speedOf(v.Self), s.speedOf(member)
 	left := float64(spare) + float64(v.Activity.Slots()-v.Activity.Free())/2
 	n := math.Floor(left*other/(own+other) + 1e-9)
 	if (n+2)/other < (left-n)/own {

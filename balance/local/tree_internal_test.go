@@ -36,14 +36,14 @@ func TestGoldenTree(t *testing.T) {
 	}, struct{ V, W int }](t, "cord-split")[0]
 	root, _ := clusterTree(clusters(split.Given.Speeds...))
 	into := map[string]int{}
-	if root.split(split.Given.Tasks, into); into["W1"] != split.Expect.V || into["W2"] != split.Expect.W {
+	if root.splitTasks(split.Given.Tasks, into); into["W1"] != split.Expect.V || into["W2"] != split.Expect.W {
 		t.Errorf("the first split is %v, want %+v", into, split.Expect)
 	}
 	gamma := goldenOf[struct{ T1, T4 float64 }, struct {
 		Gamma fraction `json:"gamma_14"`
 	}](t, "cord-gamma")[0]
 	s := &tree{speeds: map[string]float64{"1": gamma.Given.T1, "4": gamma.Given.T4}}
-	if got := s.gamma("1", "4"); !close9(got, float64(gamma.Expect.Gamma)) {
+	if got := s.gammaOf("1", "4"); !close9(got, float64(gamma.Expect.Gamma)) {
 		t.Errorf("the share is %v, want %v", got, gamma.Expect.Gamma)
 	}
 	sum := goldenOf[struct{ Speeds []float64 }, struct{ Throughput float64 }](t, "cord-6.3")[0]
@@ -100,7 +100,7 @@ func TestGoldenTheorems(t *testing.T) {
 	}](t, "cord-6.1-") {
 		g := c.Given
 		s := &tree{share: float64(g.Gamma)}
-		moved, moves, _ := pair(g.TV, g.TW, g.N, s.gamma("v", "w"))
+		moved, moves, _ := pair(g.TV, g.TW, g.N, s.gammaOf("v", "w"))
 		large := 0
 		for _, m := range moves {
 			if m >= 1 {
@@ -118,8 +118,8 @@ func TestGoldenTheorems(t *testing.T) {
 	}
 	c := goldenOf[given, expect](t, "cord-ex-6.3-case1")[0]
 	s := &tree{speeds: map[string]float64{"P1": 1, "P2": 2, "P3": 3, "P4": 4}}
-	first, one, end := pair(1, 4, 1, s.gamma("P1", "P4"))
-	second, two, other := pair(2, 3, 1, s.gamma("P2", "P3"))
+	first, one, end := pair(1, 4, 1, s.gammaOf("P1", "P4"))
+	second, two, other := pair(2, 3, 1, s.gammaOf("P2", "P3"))
 	if len(one) != 1 || len(two) != 1 || !close9(end, float64(c.Expect.T)) || !close9(other, float64(c.Expect.T)) || !close9(first+second, float64(c.Expect.Moved)) {
 		t.Errorf("example 6.3: %v and %v, ends at %v and %v", one, two, end, other)
 	}
@@ -132,7 +132,7 @@ func TestSplit(t *testing.T) {
 		tasks := rapid.IntRange(0, 10_000).Draw(t, "tasks")
 		root, _ := clusterTree(clusters(speeds...))
 		into := map[string]int{}
-		root.split(tasks, into)
+		root.splitTasks(tasks, into)
 		sum := 0
 		for i, c := range clusters(speeds...) {
 			n := into[c.name]

@@ -268,8 +268,7 @@ func (w *world) settle(m, asked *worker, given []*task) {
 	}
 }
 
-// step goes on by a tick, in a still world by ten. Every tenth tick, members tell their
-// loads.
+// step advances by a tick, in a still world by ten. Every tenth tick, members tell their loads.
 func (w *world) step() {
 	w.now = w.now.Add(tick)
 	if w.still {

@@ -52,12 +52,12 @@ type chrony struct {
 }
 
 func (c *chrony) sample(ctx context.Context) (clocksync.Sample, error) {
-	before := c.clocks.observe()
+	before := c.clocks.observeClocks()
 	t, err := c.ask(ctx)
 	if err != nil {
 		return clocksync.Sample{}, err
 	}
-	if _, err := c.clocks.undisturbed(before); err != nil {
+	if _, err := c.clocks.checkUndisturbed(before); err != nil {
 		return clocksync.Sample{}, err
 	}
 	return t.sample(before)
@@ -79,13 +79,13 @@ const maxDistance = 16 * time.Second
 func (t *tracking) sample(before clocksync.Observation) (clocksync.Sample, error) {
 	switch {
 	case t.Leap > uint16(clocksync.LeapDelete) || t.Stratum >= 16 || t.Reference == 0:
-		return clocksync.Sample{}, refuse(Unsynchronized, "chronyd is not synchronized: wait, or look at chronyc sources")
+		return clocksync.Sample{}, refuseServer(Unsynchronized, "chronyd is not synchronized: wait, or look at chronyc sources")
 	case t.Reference == chronyLocal || t.Reference == chronyManual:
-		return clocksync.Sample{}, refuse(Unsynchronized, "chronyd follows only itself (%s): give it a server or a reference clock", t.following())
+		return clocksync.Sample{}, refuseServer(Unsynchronized, "chronyd follows only itself (%s): give it a server or a reference clock", t.nameFollowed())
 	}
 	distance := t.Dispersion + (t.Delay+1)/2
 	if distance > maxDistance {
-		return clocksync.Sample{}, refuse(Unsynchronized, "a root distance of %v is no bound", distance)
+		return clocksync.Sample{}, refuseServer(Unsynchronized, "a root distance of %v is no bound", distance)
 	}
 	sample := ofWall(before, distance, t.Correction)
 	updated := clocksync.Instant(t.Updated.UnixNano()).Add(-time.Duration(wallOffset(before).Latest))
@@ -98,7 +98,7 @@ func (t *tracking) sample(before clocksync.Observation) (clocksync.Sample, error
 func (c *chrony) ask(ctx context.Context) (t tracking, err error) {
 	inner, err := c.dial(ctx, c.server)
 	if err != nil {
-		return t, refuse(Unavailable, "cannot reach chronyd; is it running, and may this user write beside its socket? %w", err)
+		return t, refuseServer(Unavailable, "cannot reach chronyd; is it running, and may this user write beside its socket? %w", err)
 	}
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // It never fails.
@@ -116,7 +116,7 @@ func (c *chrony) ask(ctx context.Context) (t tracking, err error) {
 		return t, err
 	}
 	if _, err := conn.Write(appendTracking(nil, sequence)); err != nil {
-		return t, refuse(Unavailable, "cannot ask chronyd: %w", err)
+		return t, refuseServer(Unavailable, "cannot ask chronyd: %w", err)
 	}
 	_, err = conn.Read(make([]byte, chronyLength+1)) // One more shows what is too long.
 	switch {
@@ -125,9 +125,9 @@ func (c *chrony) ask(ctx context.Context) (t tracking, err error) {
 	case conn.skipped != nil:
 		return t, conn.skipped
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return t, refuse(Unanswered, "no answer within %v", c.timeout)
+		return t, refuseServer(Unanswered, "no answer within %v", c.timeout)
 	}
-	return t, refuse(Unavailable, "no chronyd answers; is it running, and its cmdport not 0? %w", err)
+	return t, refuseServer(Unavailable, "no chronyd answers; is it running, and its cmdport not 0? %w", err)
 }
 
 // dialChrony connects to the address. A socket in the file system needs one of our own

@@ -72,7 +72,7 @@ func TestChronyFloat(t *testing.T) {
 
 func TestReferenceNames(t *testing.T) {
 	for reference, want := range map[uint32]string{chronyManual: "MANU", 0x47505300: "GPS", 0x7f7f0101: "7F7F0101"} {
-		if got := (&tracking{Reference: reference}).following(); got != want {
+		if got := (&tracking{Reference: reference}).nameFollowed(); got != want {
 			t.Errorf("%08x is %q, want %q", reference, got, want)
 		}
 	}
@@ -261,7 +261,7 @@ func TestChronyThatIsNotThere(t *testing.T) {
 }
 
 func TestChronyRefusesWhatWasDisturbed(t *testing.T) {
-	host := newHost(reading)
+	host := newHost(readRaw)
 	reply := honest(t, func(b []byte) []byte { host.step(-time.Minute, 0); return b })
 	s := chronyAt(t, fakeChrony(t, "udp", "127.0.0.1:0", reply), patient)
 	s.clocks = host.readings()
@@ -290,7 +290,7 @@ func FuzzTracking(f *testing.F) {
 	f.Fuzz(func(t *testing.T, reply []byte) {
 		got, err := decodeTracking(reply, 0x01020304)
 		if err != nil {
-			if refusal("chrony", "", err).Reason == Failed {
+			if refusalOf("chrony", "", err).Reason == Failed {
 				t.Fatalf("no reason: %v", err)
 			}
 			return

@@ -268,7 +268,7 @@ func TestChronyFollowsAServer(t *testing.T) {
 			phase.fault()
 			least, most := time.Hour, time.Duration(0)
 			for range 100 {
-				truth := wallOffset(machine.observe())
+				truth := wallOffset(machine.observeClocks())
 				samples, err := s.Sample(t.Context())
 				if err != nil {
 					t.Fatalf("%s: %v", phase.name, err)

@@ -58,22 +58,22 @@ type tracking struct {
 // decodeTracking reads a reply to the request with that sequence.
 func decodeTracking(b []byte, sequence uint32) (tracking, error) {
 	if len(b) < atReference {
-		return tracking{}, refuse(Malformed, "reply of %d bytes, want %d", len(b), chronyLength)
+		return tracking{}, refuseServer(Malformed, "reply of %d bytes, want %d", len(b), chronyLength)
 	}
 	if b[0] != chronyVersion || b[1] != chronyReply {
-		return tracking{}, refuse(Malformed, "packet type %d of protocol version %d, want %d of %d", b[1], b[0], chronyReply, chronyVersion)
+		return tracking{}, refuseServer(Malformed, "packet type %d of protocol version %d, want %d of %d", b[1], b[0], chronyReply, chronyVersion)
 	}
 	if got := binary.BigEndian.Uint32(b[atSequence:]); got != sequence {
-		return tracking{}, refuse(Mismatch, "sequence %d, want %d", got, sequence)
+		return tracking{}, refuseServer(Mismatch, "sequence %d, want %d", got, sequence)
 	}
 	if got := binary.BigEndian.Uint16(b[atCommand:]); got != chronyTracking {
-		return tracking{}, refuse(Mismatch, "reply to command %d, want %d", got, chronyTracking)
+		return tracking{}, refuseServer(Mismatch, "reply to command %d, want %d", got, chronyTracking)
 	}
 	if status := binary.BigEndian.Uint16(b[atStatus:]); status != 0 {
-		return tracking{}, refuse(Denied, "status %d: the daemon does not answer this command here", status)
+		return tracking{}, refuseServer(Denied, "status %d: the daemon does not answer this command here", status)
 	}
 	if reply := binary.BigEndian.Uint16(b[atReply:]); reply != chronyReport || len(b) != chronyLength {
-		return tracking{}, refuse(Malformed, "reply %d of %d bytes, want %d of %d", reply, len(b), chronyReport, chronyLength)
+		return tracking{}, refuseServer(Malformed, "reply %d of %d bytes, want %d of %d", reply, len(b), chronyReport, chronyLength)
 	}
 	return decodeReport(b)
 }
@@ -97,7 +97,7 @@ func decodeReport(b []byte) (t tracking, err error) {
 	} {
 		seconds := chronyFloat(binary.BigEndian.Uint32(b[field.at:]))
 		if math.Abs(seconds) > maxSeconds || seconds < 0 && field.at != atCorrection {
-			return tracking{}, refuse(Malformed, "%s of %g s", field.name, seconds)
+			return tracking{}, refuseServer(Malformed, "%s of %g s", field.name, seconds)
 		}
 		*field.into = ceil(seconds)
 	}
@@ -124,7 +124,7 @@ func chronyTime(b []byte) (time.Time, error) {
 		high = 0
 	}
 	if high > 3 || nano >= 1e9 { // Up to the year 2514.
-		return time.Time{}, refuse(Malformed, "time of %d, %d s and %d ns", high, low, nano)
+		return time.Time{}, refuseServer(Malformed, "time of %d, %d s and %d ns", high, low, nano)
 	}
 	return time.Unix(int64(high)<<32|int64(low), int64(nano)), nil
 }
@@ -138,9 +138,9 @@ func chronyFloat(x uint32) float64 {
 	return math.Ldexp(float64(coefficient), int(exponent)-bits)
 }
 
-// following names what chronyd follows: a reference of printable characters as
+// nameFollowed names what chronyd follows: a reference of printable characters as
 // they are, others in hexadecimal, as chronyc does.
-func (t *tracking) following() string {
+func (t *tracking) nameFollowed() string {
 	var name []byte
 	for shift := 24; shift >= 0; shift -= 8 {
 		switch c := byte(t.Reference >> shift); {

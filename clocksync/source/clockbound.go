@@ -67,7 +67,7 @@ func (c *clockBound) first(context.Context) (s clocksync.Sample, err error) {
 func (c *clockBound) sample(path string) (clocksync.Sample, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return clocksync.Sample{}, refuse(Unavailable, "no segment; is the ClockBound daemon running? %w", err)
+		return clocksync.Sample{}, refuseServer(Unavailable, "no segment; is the ClockBound daemon running? %w", err)
 	}
 	defer func() { _ = file.Close() }()
 	s, err := readSegment(file)
@@ -79,7 +79,7 @@ func (c *clockBound) sample(path string) (clocksync.Sample, error) {
 			return clocksync.Sample{}, err
 		}
 	}
-	return s.sample(c.clocks.observe())
+	return s.sample(c.clocks.observeClocks())
 }
 
 // attempts is how often a segment is read that changes under the hand. The
@@ -110,14 +110,14 @@ func readSegment(file io.ReaderAt) (segment, error) {
 		}
 		return s, err
 	}
-	return segment{}, refuse(Busy, "the segment was being written each of %d times: the daemon may have died at it", attempts)
+	return segment{}, refuseServer(Busy, "the segment was being written each of %d times: the daemon may have died at it", attempts)
 }
 
 // readAt reads what there is, up to the length of b.
 func readAt(file io.ReaderAt, b []byte) (int, error) {
 	n, err := file.ReadAt(b, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return 0, refuse(Unavailable, "cannot read the segment: %w", err)
+		return 0, refuseServer(Unavailable, "cannot read the segment: %w", err)
 	}
 	return n, nil
 }
@@ -130,20 +130,20 @@ const causality = time.Microsecond
 func (s *segment) sample(o clocksync.Observation) (clocksync.Sample, error) {
 	switch {
 	case s.Status == boundUnknown:
-		return clocksync.Sample{}, refuse(Unsynchronized, "the daemon does not know how good the clock is")
+		return clocksync.Sample{}, refuseServer(Unsynchronized, "the daemon does not know how good the clock is")
 	case s.Status == boundDisrupted:
-		return clocksync.Sample{}, refuse(Disturbed, "the virtual machine was disrupted: the daemon has no bound yet")
+		return clocksync.Sample{}, refuseServer(Disturbed, "the virtual machine was disrupted: the daemon has no bound yet")
 	case s.Status != boundSynchronized && s.Status != boundFreeRunning:
-		return clocksync.Sample{}, refuse(Malformed, "status %d is unknown", s.Status)
+		return clocksync.Sample{}, refuseServer(Malformed, "status %d is unknown", s.Status)
 	case o.Mono < s.AsOf.Add(-causality):
-		return clocksync.Sample{}, refuse(Implausible, "measured %v in the future: the segment is of another boot or time namespace", s.AsOf.Sub(o.Mono))
+		return clocksync.Sample{}, refuseServer(Implausible, "measured %v in the future: the segment is of another boot or time namespace", s.AsOf.Sub(o.Mono))
 	case o.Mono.Add(o.Slack) >= s.VoidAfter:
-		return clocksync.Sample{}, refuse(Stale, "void for %v: the daemon is not running", o.Mono.Sub(s.VoidAfter))
+		return clocksync.Sample{}, refuseServer(Stale, "void for %v: the daemon is not running", o.Mono.Sub(s.VoidAfter))
 	}
 	growth := math.Ceil(float64(max(0, o.Mono.Add(o.Slack).Sub(s.AsOf))) * float64(s.Drift) * 1e-9)
 	bound := s.Bound + time.Duration(growth)
 	if bound < 0 || bound > maxDistance {
-		return clocksync.Sample{}, refuse(Unsynchronized, "%v is no bound", s.Bound)
+		return clocksync.Sample{}, refuseServer(Unsynchronized, "%v is no bound", s.Bound)
 	}
 	sample := ofWall(o, bound, 0)
 	sample.From, sample.At = min(s.AsOf, o.Mono), o.Mono.Add(o.Slack)
@@ -164,18 +164,18 @@ const (
 func undisrupted(device string, marker uint64) error {
 	file, err := os.Open(device)
 	if err != nil {
-		return refuse(Unavailable, "cannot tell whether the virtual machine was disrupted, which the daemon watches for: %w", err)
+		return refuseServer(Unavailable, "cannot tell whether the virtual machine was disrupted, which the daemon watches for: %w", err)
 	}
 	defer func() { _ = file.Close() }()
 	var page [vmClockLength]byte
 	if _, err := io.ReadFull(file, page[:]); err != nil {
-		return refuse(Unavailable, "cannot tell whether the virtual machine was disrupted, which the daemon watches for: %s: %w", device, err)
+		return refuseServer(Unavailable, "cannot tell whether the virtual machine was disrupted, which the daemon watches for: %s: %w", device, err)
 	}
 	if magic := binary.LittleEndian.Uint32(page[:]); magic != vmClockMagic {
-		return refuse(Malformed, "%s: magic number %08x: this is no VMClock", device, magic)
+		return refuseServer(Malformed, "%s: magic number %08x: this is no VMClock", device, magic)
 	}
 	if now := binary.LittleEndian.Uint64(page[vmClockMarker:]); now != marker {
-		return refuse(Disturbed, "the virtual machine was disrupted: marker %d, the daemon saw %d", now, marker)
+		return refuseServer(Disturbed, "the virtual machine was disrupted: marker %d, the daemon saw %d", now, marker)
 	}
 	return nil
 }

@@ -13,10 +13,10 @@ type exchange struct {
 	arrived, departed clocksync.Interval
 }
 
-// offset is reference time minus reading when the reply was received. Whatever
+// offsetInterval is reference time minus reading when the reply was received. Whatever
 // the way there and back took, the request was sent before it arrived, and the
 // reply received after it departed.
-func (e exchange) offset(drift float64) (clocksync.Interval, error) {
+func (e exchange) offsetInterval(drift float64) (clocksync.Interval, error) {
 	// Of an exchange in no time at the latest arrival, the latest end is the same.
 	there, ok := clocksync.Exchange{
 		Sent: e.sent, Arrived: e.arrived.Latest, Departed: e.arrived.Latest, Received: e.received,
@@ -27,7 +27,7 @@ func (e exchange) offset(drift float64) (clocksync.Interval, error) {
 	}
 	held := e.departed.Latest.Sub(e.arrived.Earliest)
 	if !ok || held < 0 || !e.arrived.Valid() || !e.departed.Valid() || !offset.Valid() || !offset.Bounded() {
-		return clocksync.Unbounded, refuse(Implausible, "the server says it held the request for %v, and the answer came after %v", held, e.received.Sub(e.sent))
+		return clocksync.Unbounded, refuseServer(Implausible, "the server says it held the request for %v, and the answer came after %v", held, e.received.Sub(e.sent))
 	}
 	return offset, nil
 }

@@ -69,7 +69,7 @@ func (f *fakeNTP) now() clocksync.Instant {
 	if f.clock != nil {
 		return f.clock().Add(f.ahead)
 	}
-	return (reading() + away).Add(f.ahead)
+	return (readRaw() + away).Add(f.ahead)
 }
 
 // reply is what a server of stratum 1 and a precision of 2^-20 s answers.

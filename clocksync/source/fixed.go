@@ -25,7 +25,7 @@ func Fixed(bound time.Duration) (clocksync.Clock, error) {
 	if err := checkFixed(bound); err != nil {
 		return nil, err
 	}
-	return &fixedClock{domain: systemDomain(), bound: bound, mono: reading, wall: WallNano}, nil
+	return &fixedClock{domain: systemDomain(), bound: bound, mono: readRaw, wall: WallNano}, nil
 }
 
 func checkFixed(bound time.Duration) error {

@@ -26,7 +26,7 @@ func newHost(mono func() clocksync.Instant) *host {
 	return &host{mono: mono, wall: time.Duration(away)}
 }
 
-// pass lets time go on.
+// pass lets time pass.
 func (h *host) pass(d time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

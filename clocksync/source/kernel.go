@@ -33,7 +33,7 @@ func Kernel(o KernelOptions) (Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &kernel{one, adjtimex}
+	k := &kernel{one, readAdjtimex}
 	k.take = k.sample
 	return k, nil
 }
@@ -44,12 +44,12 @@ type kernel struct {
 }
 
 func (k *kernel) sample(context.Context) (clocksync.Sample, error) {
-	before := k.clocks.observe()
+	before := k.clocks.observeClocks()
 	d, err := k.ask()
 	if err != nil {
 		return clocksync.Sample{}, err
 	}
-	if _, err := k.clocks.undisturbed(before); err != nil {
+	if _, err := k.clocks.checkUndisturbed(before); err != nil {
 		return clocksync.Sample{}, err
 	}
 	return d.sample(before)
@@ -83,13 +83,13 @@ func (d *discipline) sample(before clocksync.Observation) (clocksync.Sample, err
 	correction := d.Offset + d.Adjtime
 	switch {
 	case d.Max < 0 || d.Est < 0 || max(d.Offset.Abs(), d.Adjtime.Abs()) > maxMaxError:
-		return clocksync.Sample{}, refuse(Malformed, "maximum error %v, estimated error %v, correction %v", d.Max, d.Est, correction)
+		return clocksync.Sample{}, refuseServer(Malformed, "maximum error %v, estimated error %v, correction %v", d.Max, d.Est, correction)
 	case d.Max >= maxMaxError:
-		return clocksync.Sample{}, refuse(Unsynchronized, "the maximum error is %v or more: no daemon keeps the clock", maxMaxError)
+		return clocksync.Sample{}, refuseServer(Unsynchronized, "the maximum error is %v or more: no daemon keeps the clock", maxMaxError)
 	case d.Est == 0:
-		return clocksync.Sample{}, refuse(Unsynchronized, "the estimated error is 0, which systemd-timesyncd says of every clock: run chronyd, or ask servers yourself")
+		return clocksync.Sample{}, refuseServer(Unsynchronized, "the estimated error is 0, which systemd-timesyncd says of every clock: run chronyd, or ask servers yourself")
 	case d.State == timeLeaping:
-		return clocksync.Sample{}, refuse(Disturbed, "a leap second is being inserted")
+		return clocksync.Sample{}, refuseServer(Disturbed, "a leap second is being inserted")
 	}
 	sample := ofWall(before, d.Max+tickError, correction)
 	sample.Server, sample.Parts.RootDispersion = "adjtimex", d.Max

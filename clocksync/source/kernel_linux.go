@@ -7,16 +7,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// adjtimex reads the state of the kernel's clock. It sets nothing.
-func adjtimex() (discipline, error) {
+// readAdjtimex reads the state of the kernel's clock. It sets nothing.
+func readAdjtimex() (discipline, error) {
 	var t unix.Timex
 	state, err := unix.Adjtimex(&t)
 	if err != nil {
-		return discipline{}, refuse(Unavailable, "adjtimex: %w", err)
+		return discipline{}, refuseServer(Unavailable, "adjtimex: %w", err)
 	}
 	single := unix.Timex{Modes: unix.ADJ_OFFSET_SS_READ}
 	if _, err := unix.Adjtimex(&single); err != nil {
-		return discipline{}, refuse(Unavailable, "adjtimex: %w", err)
+		return discipline{}, refuseServer(Unavailable, "adjtimex: %w", err)
 	}
 	offset := micros(t.Offset)
 	if t.Status&unix.STA_NANO != 0 {

@@ -4,6 +4,6 @@ package source
 
 import "runtime"
 
-func adjtimex() (discipline, error) {
-	return discipline{}, refuse(Unavailable, "the kernel's maximum error is not available on %s, only on linux", runtime.GOOS)
+func readAdjtimex() (discipline, error) {
+	return discipline{}, refuseServer(Unavailable, "the kernel's maximum error is not available on %s, only on linux", runtime.GOOS)
 }

@@ -71,7 +71,7 @@ func TestKernelRefuses(t *testing.T) {
 
 func TestKernelRefusesWhatWasDisturbed(t *testing.T) {
 	k := kernelOf(t, discipline{})
-	host := newHost(reading)
+	host := newHost(readRaw)
 	k.clocks = host.readings()
 	k.ask = func() (discipline, error) { host.step(time.Second, 0); return discipline{Max: 1, Est: 1}, nil }
 	if _, err := k.Sample(t.Context()); err == nil || !strings.Contains(err.Error(), "the wall clock was set by 1s meanwhile") {
@@ -81,9 +81,9 @@ func TestKernelRefusesWhatWasDisturbed(t *testing.T) {
 
 // TestKernelAnswers asks this machine's kernel, whatever keeps its clock.
 func TestKernelAnswers(t *testing.T) {
-	d, err := adjtimex()
+	d, err := readAdjtimex()
 	if runtime.GOOS != "linux" {
-		if refusal("kernel", "", err).Reason != Unavailable {
+		if refusalOf("kernel", "", err).Reason != Unavailable {
 			t.Errorf("%v", err)
 		}
 		return
@@ -101,7 +101,7 @@ func FuzzDiscipline(f *testing.F) {
 		d := discipline{state, time.Duration(most), time.Duration(estimated), time.Duration(offset), time.Duration(adjtime)}
 		s, err := d.sample(seen)
 		if err != nil {
-			if refusal("kernel", "", err).Reason == Failed {
+			if refusalOf("kernel", "", err).Reason == Failed {
 				t.Fatalf("no reason: %v", err)
 			}
 			return

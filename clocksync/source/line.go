@@ -17,10 +17,10 @@ type line struct {
 // noFloor lets every interval be as it is.
 var noFloor = clocksync.Interval{Earliest: clocksync.MinInstant, Latest: clocksync.MinInstant}
 
-// follow sets the floor of a line that stamps from the reading m on. The line
+// followLine sets the floor of a line that stamps from the reading m on. The line
 // before made no stamp later than m.
-func (l *line) follow(before *line, m clocksync.Instant) {
-	w := before.within(min(m, before.bound.Until), false)
+func (l *line) followLine(before *line, m clocksync.Instant) {
+	w := before.intervalAt(min(m, before.bound.Until), false)
 	if w.Latest == clocksync.MaxInstant { // Left out, so that the bound can come back.
 		w.Latest = before.floor.Latest
 	}
@@ -28,15 +28,15 @@ func (l *line) follow(before *line, m clocksync.Instant) {
 	l.refuted = l.bound.Within(m).Latest < w.Earliest
 }
 
-// within is the interval of a stamp at the reading m. Where the bound has ended,
+// intervalAt is the interval of a stamp at the reading m. Where the bound has ended,
 // or the clocks of the host have changed against what it knows, true time still
 // is no earlier than it allowed last: no clock here runs faster than true time by
 // more than the drift.
 //
-// A line that refutes the ones before cannot be true and go on from them. It has
+// A line that refutes the ones before cannot be true and continue from them. It has
 // no latest end until its earliest has caught up, which keeps it out of every
 // comparison that would make something certain by it.
-func (l *line) within(m clocksync.Instant, changed bool) clocksync.Interval {
+func (l *line) intervalAt(m clocksync.Instant, changed bool) clocksync.Interval {
 	w := l.bound.Within(min(m, l.bound.Until))
 	if changed || m > l.bound.Until || l.refuted && w.Earliest < l.floor.Earliest {
 		w.Latest = clocksync.MaxInstant

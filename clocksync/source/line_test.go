@@ -27,7 +27,7 @@ func TestLinesHoldTheTruthAndNeverGoBack(t *testing.T) {
 				b.Offset = clocksync.Unbounded
 			}
 			next := &line{bound: b}
-			next.follow(l, m)
+			next.followLine(l, m)
 			l = next
 			for range rapid.IntRange(0, 5).Draw(t, "stamps") {
 				passed := rapid.Int64Range(0, 5e5).Draw(t, "pass")
@@ -37,7 +37,7 @@ func TestLinesHoldTheTruthAndNeverGoBack(t *testing.T) {
 				if changed { // The machine may have slept, and m stood still.
 					truth = truth.Add(err("slept"))
 				}
-				w := l.within(m, changed)
+				w := l.intervalAt(m, changed)
 				if !w.Contains(truth) {
 					t.Fatalf("%v does not hold %v by %+v", w, truth, l)
 				}
@@ -64,10 +64,10 @@ func TestLineAfterAWrongOne(t *testing.T) {
 	}
 	wrong := &line{bound: bound(0, 1000), floor: noFloor}
 	right := &line{bound: bound(100, 0)}
-	right.follow(wrong, 100)
-	last := wrong.within(100, false)
+	right.followLine(wrong, 100)
+	last := wrong.intervalAt(100, false)
 	for m := clocksync.Instant(100); m < 3000; m++ {
-		w := right.within(m, false)
+		w := right.intervalAt(m, false)
 		if bounded := m >= 1100; bounded != (w.Latest != clocksync.MaxInstant) || bounded && !w.Contains(m) {
 			t.Fatalf("at %v: %v", m, w)
 		}

@@ -110,7 +110,7 @@ func measured(o MeasuredOptions, clocks readings, sources []Source) (*MeasuredCl
 		stop:      stop,
 		published: make(chan struct{}),
 	}
-	if err := c.begin(); err != nil {
+	if err := c.beginEstimator(); err != nil {
 		stop()
 		return nil, err
 	}
@@ -123,19 +123,19 @@ func (c *MeasuredClock) start(ctx context.Context, sources []Source) {
 		c.sources = append(c.sources, newPolled(s))
 	}
 	for _, p := range c.sources {
-		c.running.Go(func() { c.poll(ctx, p) })
+		c.running.Go(func() { c.pollSource(ctx, p) })
 	}
-	c.running.Go(func() { c.watch(ctx) })
+	c.running.Go(func() { c.watchClocks(ctx) })
 }
 
-// begin makes a new estimator, and the line of its first bound.
-func (c *MeasuredClock) begin() error {
+// beginEstimator makes a new estimator, and the line of its first bound.
+func (c *MeasuredClock) beginEstimator() error {
 	estimator, err := clocksync.NewEstimator(c.config)
 	if err != nil {
 		return err
 	}
 	c.estimator = estimator
-	c.estimator.Observe(c.clocks.observe())
+	c.estimator.Observe(c.clocks.observeClocks())
 	c.line.Store(&line{bound: c.estimator.Bound(c.clocks.mono()), floor: noFloor})
 	return nil
 }
@@ -151,7 +151,7 @@ func (c *MeasuredClock) Close() {
 func (c *MeasuredClock) Wait(ctx context.Context) error {
 	for {
 		c.mu.Lock()
-		published, faults := c.published, c.faults()
+		published, faults := c.published, c.listFaults()
 		c.mu.Unlock()
 		if status := c.Quality().Status; status == clocksync.Synchronized || status == clocksync.Degraded {
 			return nil
@@ -199,7 +199,7 @@ func (c *MeasuredClock) Now() clocksync.Stamp {
 		// What was read before the line was taken back is stamped by it: all its
 		// readings are before those of the next line.
 		if c.line.Load() == l {
-			return clocksync.Stamp{Domain: c.domain, Mono: mono, Within: l.within(mono, changed)}
+			return clocksync.Stamp{Domain: c.domain, Mono: mono, Within: l.intervalAt(mono, changed)}
 		}
 	}
 }
@@ -222,12 +222,12 @@ func (c *MeasuredClock) lookAgain(l *line) (mono clocksync.Instant, changed bool
 	return mono, true
 }
 
-// publish puts the next bound in the place of the last. Between taking the last
+// publishBound puts the next bound in the place of the last. Between taking the last
 // one back and reading the clock, nobody stamps by either.
-func (c *MeasuredClock) publish(b clocksync.Bound) {
+func (c *MeasuredClock) publishBound(b clocksync.Bound) {
 	next := &line{bound: b}
 	last := c.line.Swap(nil)
-	next.follow(last, c.clocks.mono())
+	next.followLine(last, c.clocks.mono())
 	c.line.Store(next)
 	close(c.published)
 	c.published = make(chan struct{})

@@ -56,8 +56,8 @@ func TestMeasuredHoldsTheTruthAmongLiars(t *testing.T) {
 	var lie atomic.Bool
 	liar := &fakeNTP{mutate: func(b []byte) []byte {
 		if lie.Load() {
-			putNTP(b[32:], away.Add(5*time.Second)+reading())
-			putNTP(b[ntpTransmit:], away.Add(5*time.Second)+reading())
+			putNTP(b[32:], away.Add(5*time.Second)+readRaw())
+			putNTP(b[ntpTransmit:], away.Add(5*time.Second)+readRaw())
 		}
 		return b
 	}}
@@ -99,13 +99,13 @@ func TestMeasuredNeverGoesBack(t *testing.T) {
 		defer close(done)
 		widths := []time.Duration{time.Millisecond, time.Microsecond, time.Second, 50 * time.Microsecond, -1}
 		for i := range 20_000 {
-			now := reading()
-			b := clocksync.Bound{From: clocksync.MinInstant, Until: clocksync.MaxInstant, At: now, Drift: 50, Seen: machine.observe(), Offset: clocksync.Unbounded}
+			now := readRaw()
+			b := clocksync.Bound{From: clocksync.MinInstant, Until: clocksync.MaxInstant, At: now, Drift: 50, Seen: machine.observeClocks(), Offset: clocksync.Unbounded}
 			if w := widths[i%len(widths)]; w >= 0 {
 				b.Offset = clocksync.Around(away, w)
 			}
 			c.mu.Lock()
-			c.publish(b)
+			c.publishBound(b)
 			c.mu.Unlock()
 		}
 	}()
@@ -156,7 +156,7 @@ func TestMeasuredFeelsSleepAtOnce(t *testing.T) {
 		"stepped back": {-time.Hour, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHost(reading)
+			h := newHost(readRaw)
 			host := h.readings()
 			var truth atomic.Int64
 			truth.Store(int64(away))
@@ -191,7 +191,7 @@ func TestMeasuredFeelsSleepAtOnce(t *testing.T) {
 }
 
 func TestMeasuredAsksAtOnceAfterAChange(t *testing.T) {
-	h := newHost(reading)
+	h := newHost(readRaw)
 	var polls atomic.Int64
 	c := measuredOf(t, MeasuredOptions{Timeline: clocksync.UTC}, h.readings(), slow{scripted{1, func(context.Context) ([]clocksync.Sample, error) {
 		polls.Add(1)
@@ -234,7 +234,7 @@ func TestMeasuredCounts(t *testing.T) {
 		if n%2 == 0 {
 			return []clocksync.Sample{exactly(machine, clocksync.UTC, clocksync.Around(away, 10))}, nil
 		}
-		return nil, errors.Join(refusal("script", "a", refuse(Stale, "old")), refusal("script", "b", refuse(Malformed, "short")), errors.New("plain"))
+		return nil, errors.Join(refusalOf("script", "a", refuseServer(Stale, "old")), refusalOf("script", "b", refuseServer(Malformed, "short")), errors.New("plain"))
 	}})
 	testwait.Until(t, "ten polls", func() bool { return c.Diagnostics().Sources[0].Polls >= 10 })
 	got := c.Diagnostics().Sources[0]
@@ -291,7 +291,7 @@ func TestMeasuredWaits(t *testing.T) {
 	var ready atomic.Bool
 	c := measuredOf(t, MeasuredOptions{Timeline: clocksync.UTC}, machine, scripted{1, func(context.Context) ([]clocksync.Sample, error) {
 		if !ready.Load() {
-			return nil, errors.Join(refusal("script", "b", refuse(Stale, "old")), refusal("script", "a", refuse(Busy, "writing")))
+			return nil, errors.Join(refusalOf("script", "b", refuseServer(Stale, "old")), refusalOf("script", "a", refuseServer(Busy, "writing")))
 		}
 		return []clocksync.Sample{exactly(machine, clocksync.UTC, clocksync.Around(away, time.Millisecond))}, nil
 	}})
@@ -369,7 +369,7 @@ func BenchmarkMeasured(b *testing.B) {
 // TestMeasuredFeelsASlew: a daemon runs the readings away from the clock that
 // nobody slews; there is no bound until it ceases.
 func TestMeasuredFeelsASlew(t *testing.T) {
-	h := newHost(reading)
+	h := newHost(readRaw)
 	host := h.readings()
 	c := measuredOf(t, MeasuredOptions{Timeline: clocksync.UTC}, host, scripted{1, func(context.Context) ([]clocksync.Sample, error) {
 		return []clocksync.Sample{exactly(host, clocksync.UTC, clocksync.Around(away, time.Millisecond))}, nil
@@ -389,7 +389,7 @@ func TestMeasuredFeelsASlew(t *testing.T) {
 
 // TestRawClock: on Linux nobody turns at it while this test runs, and it is there.
 func TestRawClock(t *testing.T) {
-	before, after := machine.observe(), machine.observe()
+	before, after := machine.observeClocks(), machine.observeClocks()
 	if runtime.GOOS == "linux" && (before.Raw == 0 || after.Raw <= before.Raw) || runtime.GOOS != "linux" && before.Raw != 0 {
 		t.Errorf("%+v, then %+v", before, after)
 	}

@@ -16,5 +16,5 @@ import (
 //go:linkname nanotime runtime.nanotime
 func nanotime() int64
 
-// reading is the raw reading of the domain's clock.
-func reading() clocksync.Instant { return clocksync.Instant(nanotime()) }
+// readRaw is the raw reading of the domain's clock.
+func readRaw() clocksync.Instant { return clocksync.Instant(nanotime()) }

@@ -8,7 +8,7 @@ import (
 
 // started and begun are the same moment, on the clock that timers follow and on the clock of
 // [System].
-var started, begun = time.Now(), reading()
+var started, begun = time.Now(), readRaw()
 
 // Monotonic reads the clock of [System] as timers see it: the now of timeouts. It never goes
 // back, and the processes of a boot have the same, so a process can take over the timeouts of

@@ -121,7 +121,7 @@ func (s *ntpSource) Sample(ctx context.Context) ([]clocksync.Sample, error) {
 		asked.Go(func() {
 			sample, err := s.ask(ctx, server.address)
 			if server.judge(err, s.clocks.mono(), s.options.Every); err != nil {
-				refused[i] = refusal("ntp", server.address, err)
+				refused[i] = refusalOf("ntp", server.address, err)
 				return
 			}
 			samples[i] = sample
@@ -175,12 +175,12 @@ type kissed interface {
 
 // ask exchanges one packet with a server.
 func (s *ntpSource) ask(ctx context.Context, address string) (clocksync.Sample, error) {
-	before := s.clocks.observe()
+	before := s.clocks.observeClocks()
 	x, sample, err := s.exchange(ctx, address)
 	if err != nil {
 		return clocksync.Sample{}, err
 	}
-	after, err := s.clocks.undisturbed(before)
+	after, err := s.clocks.checkUndisturbed(before)
 	if err != nil {
 		return clocksync.Sample{}, err
 	}
@@ -219,9 +219,9 @@ func (s *ntpSource) fault(err error) error {
 		return &fault{Reason(a.Reason()), err}
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) {
-		return refuse(Unanswered, "no answer within %v", s.options.Timeout)
+		return refuseServer(Unanswered, "no answer within %v", s.options.Timeout)
 	}
-	return refuse(Unavailable, "cannot ask: %w", err)
+	return refuseServer(Unavailable, "cannot ask: %w", err)
 }
 
 // complete makes a sample of an exchange, which ended before the observation after.
@@ -233,13 +233,13 @@ func (s *ntpSource) complete(sample *clocksync.Sample, x clocksync.Exchange, aft
 		departed: clocksync.Around(x.Departed, p.Precision),
 		received: x.Received,
 	}
-	offset, err := e.offset(s.options.Drift)
+	offset, err := e.offsetInterval(s.options.Drift)
 	if err != nil {
 		return err
 	}
 	sample.Source, sample.Timeline, sample.At = "ntp", s.options.Timeline, e.received
 	sample.Offset = offset.Widen((p.RootDelay+1)/2 + p.RootDispersion + granularity)
-	sample.Leap = announced(s.options.Timeline, sample.Leap)
+	sample.Leap = announcedLeap(s.options.Timeline, sample.Leap)
 	p.RoundTrip, p.Granularity, p.Correction = e.roundTrip(), granularity, contradiction(sample.Offset, wallOffset(after))
 	return nil
 }

@@ -40,9 +40,9 @@ func TestNTPHoldsTheTruth(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			address := fake.start(t)
-			before := reading()
+			before := readRaw()
 			samples, err := ntpOf(t, patient, address).Sample(t.Context())
-			after := reading()
+			after := readRaw()
 			if err != nil || len(samples) != 1 {
 				t.Fatalf("%v, %v", samples, err)
 			}
@@ -95,12 +95,12 @@ func broken(over <-chan struct{}) map[string]struct {
 		"other origin":    {set(ntpOrigin, 1, 2, 3, 4, 5, 6, 7, 8), Mismatch, "the reply is to another request"},
 		"no time":         {set(ntpTransmit, make([]byte, 8)...), Malformed, "transmit time"},
 		"backwards":       {set(32, 0xff, 0xff), Implausible, "ticked backwards"},
-		"held too long":   {func(b []byte) []byte { putNTP(b[ntpTransmit:], away.Add(time.Hour)+reading()); return b }, Implausible, "the server says it held the request for"},
+		"held too long":   {func(b []byte) []byte { putNTP(b[ntpTransmit:], away.Add(time.Hour)+readRaw()); return b }, Implausible, "the server says it held the request for"},
 		"unsynchronized":  {set(0, 3<<6|ntpServer4), Unsynchronized, "leap second"},
 		"stratum 16":      {set(1, 16), Unsynchronized, "stratum"},
 		"far away":        {set(8, 0x40), Unsynchronized, "dispersion"},
 		"stale":           {func(b []byte) []byte { putNTP(b[16:], away.Add(-1000*time.Hour)); return b }, Stale, "not fresh"},
-		"from the future": {func(b []byte) []byte { putNTP(b[16:], away.Add(1000*time.Hour)+reading()); return b }, Implausible, "invalid time"},
+		"from the future": {func(b []byte) []byte { putNTP(b[16:], away.Add(1000*time.Hour)+readRaw()); return b }, Implausible, "invalid time"},
 		"precision":       {set(3, 35), Malformed, "precision of 2^35 s"},
 		"precise":         {set(3, 0x80), Malformed, "precision of 2^-128 s"},
 		"polled":          {set(2, 0x80), Malformed, "poll interval of 2^-128 s"},
@@ -215,7 +215,7 @@ func TestNTPRefusesWhatWasDisturbed(t *testing.T) {
 		"asleep":       {wall: 3 * time.Second, boot: 3 * time.Second, text: "the machine slept meanwhile"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			host := newHost(reading)
+			host := newHost(readRaw)
 			fake := &fakeNTP{mutate: func(b []byte) []byte { host.step(c.wall, c.boot); return b }}
 			s := ntpOf(t, patient, fake.start(t))
 			s.clocks = host.readings()
@@ -245,7 +245,7 @@ func TestNTPAsksSeveralAtOnce(t *testing.T) {
 	}
 }
 
-// TestNTPBacksOff counts how often a server is asked while time goes on.
+// TestNTPBacksOff counts how often a server is asked while time passes.
 func TestNTPBacksOff(t *testing.T) {
 	kiss := func(code string) func([]byte) []byte {
 		return func(b []byte) []byte { b[1] = 0; copy(b[12:], code); return b }
@@ -435,7 +435,7 @@ func FuzzNTPReply(f *testing.F) {
 }
 
 func TestRefusalsAreTakenApart(t *testing.T) {
-	err := errors.Join(refusal("a", "1", refuse(Stale, "old")), errors.New("other"), errors.Join(refusal("b", "", refuse(Busy, "x"))))
+	err := errors.Join(refusalOf("a", "1", refuseServer(Stale, "old")), errors.New("other"), errors.Join(refusalOf("b", "", refuseServer(Busy, "x"))))
 	got := refusals("s", err)
 	if len(got) != 3 || got[0].Reason != Stale || got[1].Reason != Failed || got[1].Source != "s" || got[2].Reason != Busy {
 		t.Errorf("%v", got)

@@ -17,7 +17,7 @@ func Operator(bound time.Duration, timeline clocksync.Timeline) (Source, error) 
 	}
 	s, err := newSingle("fixed", 0, 0, timeline)
 	s.server, s.take = "operator", func(context.Context) (clocksync.Sample, error) {
-		sample := ofWall(s.clocks.observe(), bound, 0)
+		sample := ofWall(s.clocks.observeClocks(), bound, 0)
 		sample.Assumed = true
 		return sample, nil
 	}

@@ -79,11 +79,11 @@ type peer struct {
 
 // sample is the best of a few pings, and is content with those that were answered.
 func (p *peer) sample(ctx context.Context) (clocksync.Sample, error) {
-	before := p.clocks.observe()
+	before := p.clocks.observeClocks()
 	best, err := p.best(ctx)
 	// The wall clock has no part in it, and may be set meanwhile.
-	if err == nil && p.clocks.observe().Change(before) == clocksync.Suspended {
-		err = refuse(Disturbed, "the machine slept meanwhile")
+	if err == nil && p.clocks.observeClocks().Change(before) == clocksync.Suspended {
+		err = refuseServer(Disturbed, "the machine slept meanwhile")
 	}
 	best.From = before.Mono
 	return best, err
@@ -117,18 +117,18 @@ func (p *peer) once(ctx context.Context) (clocksync.Sample, error) {
 	received := p.clocks.mono()
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) || errors.Is(waiting.Err(), context.DeadlineExceeded) || received.Sub(sent) > p.timeout:
-		return clocksync.Sample{}, refuse(Unanswered, "no answer within %v", p.timeout)
+		return clocksync.Sample{}, refuseServer(Unanswered, "no answer within %v", p.timeout)
 	case err != nil:
-		return clocksync.Sample{}, refuse(Unavailable, "cannot ping: %w", err)
+		return clocksync.Sample{}, refuseServer(Unavailable, "cannot ping: %w", err)
 	case pong.Reference == "" || !pong.Arrived.Bounded() || !pong.Departed.Bounded():
-		return clocksync.Sample{}, refuse(Unsynchronized, "the synchronizer does not know the reference time")
+		return clocksync.Sample{}, refuseServer(Unsynchronized, "the synchronizer does not know the reference time")
 	}
 	drift := p.options.Drift + pong.Drift
 	if !(pong.Drift >= 0 && drift <= clocksync.MaxDrift) {
-		return clocksync.Sample{}, refuse(Implausible, "the synchronizer's clock may drift by %v ppm and this one by %v: at most %v together make a bound", pong.Drift, p.options.Drift, clocksync.MaxDrift)
+		return clocksync.Sample{}, refuseServer(Implausible, "the synchronizer's clock may drift by %v ppm and this one by %v: at most %v together make a bound", pong.Drift, p.options.Drift, clocksync.MaxDrift)
 	}
 	e := exchange{sent: sent, arrived: pong.Arrived, departed: pong.Departed, received: received}
-	offset, err := e.offset(drift)
+	offset, err := e.offsetInterval(drift)
 	if err != nil {
 		return clocksync.Sample{}, err
 	}

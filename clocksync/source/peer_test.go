@@ -54,7 +54,7 @@ func TestExchangeHoldsTheTruth(t *testing.T) {
 		e.departed = know("departed")
 		pass("back")
 		e.received = domain()
-		offset, err := e.offset(drift)
+		offset, err := e.offsetInterval(drift)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +77,7 @@ func TestExchangeIsAsTheOneOfExactServers(t *testing.T) {
 		c := clocksync.Exchange{Sent: draw("sent"), Arrived: draw("arrived"), Departed: draw("departed"), Received: draw("received")}
 		drift := rapid.Float64Range(0, clocksync.MaxDrift).Draw(t, "drift")
 		want, ok := c.Offset(drift)
-		got, err := exchange{c.Sent, c.Received, clocksync.Exactly(c.Arrived), clocksync.Exactly(c.Departed)}.offset(drift)
+		got, err := exchange{c.Sent, c.Received, clocksync.Exactly(c.Arrived), clocksync.Exactly(c.Departed)}.offsetInterval(drift)
 		if (err == nil) != ok || err == nil && got != want {
 			t.Fatalf("%v, %v, want %v, %v", got, err, want, ok)
 		}
@@ -86,7 +86,7 @@ func TestExchangeIsAsTheOneOfExactServers(t *testing.T) {
 
 // root answers at once, as the root whose clock is the readings and away.
 func root(context.Context) (Pong, error) {
-	now := clocksync.Exactly(reading() + away)
+	now := clocksync.Exactly(readRaw() + away)
 	return Pong{Reference: "root", Arrived: now, Departed: now}, nil
 }
 
@@ -149,7 +149,7 @@ func TestPeerIsContentWithSomeAnswers(t *testing.T) {
 func TestPeerRefuses(t *testing.T) {
 	at := func(arrived, departed time.Duration) Ping {
 		return func(context.Context) (Pong, error) {
-			now := reading() + away
+			now := readRaw() + away
 			return Pong{Reference: "root", Arrived: clocksync.Exactly(now.Add(arrived)), Departed: clocksync.Exactly(now.Add(departed))}, nil
 		}
 	}
@@ -200,7 +200,7 @@ func TestPeerRefuses(t *testing.T) {
 
 func TestPeerFeelsSleepButNotTheWallClock(t *testing.T) {
 	for _, asleep := range []time.Duration{0, time.Second} {
-		host := newHost(reading)
+		host := newHost(readRaw)
 		ping := func(ctx context.Context) (Pong, error) { host.step(time.Second, asleep); return root(ctx) }
 		s := peerOf(t, ping, PeerOptions{})
 		s.clocks = host.readings()
@@ -261,14 +261,14 @@ func TestPeerOnLoopback(t *testing.T) {
 	var raw []time.Duration
 	ping := func(context.Context) (Pong, error) {
 		b := []byte{1}
-		before := reading()
+		before := readRaw()
 		if _, err := conn.Write(b); err != nil {
 			return Pong{}, err
 		}
 		if _, err := conn.Read(b); err != nil {
 			return Pong{}, err
 		}
-		after := reading()
+		after := readRaw()
 		raw = append(raw, after.Sub(before))
 		// The echo has no clock of its own: it answers in the middle.
 		at := clocksync.Exactly(before.Add(after.Sub(before)/2) + away)

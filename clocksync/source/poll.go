@@ -28,8 +28,8 @@ func newPolled(s Source) *polled {
 	}
 }
 
-// poll asks a source until the context ends.
-func (c *MeasuredClock) poll(ctx context.Context, p *polled) {
+// pollSource asks a source until the context ends.
+func (c *MeasuredClock) pollSource(ctx context.Context, p *polled) {
 	for {
 		samples, err := p.source.Sample(ctx)
 		if ctx.Err() != nil {
@@ -42,8 +42,8 @@ func (c *MeasuredClock) poll(ctx context.Context, p *polled) {
 	}
 }
 
-// watch looks at the clocks until the context ends.
-func (c *MeasuredClock) watch(ctx context.Context) {
+// watchClocks looks at the clocks until the context ends.
+func (c *MeasuredClock) watchClocks(ctx context.Context) {
 	for pause(ctx, shortest, nil) && pause(ctx, pulse-shortest, c.wake) {
 		c.take(nil, nil, nil)
 	}
@@ -68,7 +68,7 @@ func (c *MeasuredClock) take(p *polled, samples []clocksync.Sample, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.follow(samples)
-	if c.estimator.Observe(c.clocks.observe()) != clocksync.Unchanged {
+	if c.estimator.Observe(c.clocks.observeClocks()) != clocksync.Unchanged {
 		c.askAll()
 	}
 	if p != nil {
@@ -77,7 +77,7 @@ func (c *MeasuredClock) take(p *polled, samples []clocksync.Sample, err error) {
 	for _, s := range samples {
 		c.estimator.Add(s)
 	}
-	c.publish(c.estimator.Bound(c.clocks.mono()))
+	c.publishBound(c.estimator.Bound(c.clocks.mono()))
 }
 
 // follow starts over where the source has another timeline, if none is given.
@@ -87,7 +87,7 @@ func (c *MeasuredClock) follow(samples []clocksync.Sample) {
 			continue
 		}
 		c.config.Timeline = s.Timeline
-		if err := c.begin(); err != nil {
+		if err := c.beginEstimator(); err != nil {
 			panic("source: a config that was good is no longer: " + err.Error())
 		}
 	}
@@ -144,7 +144,7 @@ func refusals(source string, err error) []*Refusal {
 	}
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
-		return []*Refusal{refusal(source, "", err)}
+		return []*Refusal{refusalOf(source, "", err)}
 	}
 	var all []*Refusal
 	for _, e := range joined.Unwrap() {
@@ -153,8 +153,8 @@ func refusals(source string, err error) []*Refusal {
 	return all
 }
 
-// faults lists what was wrong with the servers that gave no sample last.
-func (c *MeasuredClock) faults() string {
+// listFaults lists what was wrong with the servers that gave no sample last.
+func (c *MeasuredClock) listFaults() string {
 	var all []string
 	for _, p := range c.sources {
 		for _, server := range slices.Sorted(maps.Keys(p.report.Faults)) {

@@ -17,7 +17,7 @@ type readings struct {
 	both func() (wall, mono clocksync.Instant)
 }
 
-var machine = readings{mono: reading, wall: kernelWall, boot: bootReading, raw: rawReading, both: kernelBoth}
+var machine = readings{mono: readRaw, wall: kernelWall, boot: bootReading, raw: rawReading, both: kernelBoth}
 
 // now reads the clocks of the kernel, the wall clock first, also inside a bubble
 // of testing/synctest, where time.Now shows the bubble's. The runtime keeps this
@@ -41,8 +41,8 @@ func kernelBoth() (wall, mono clocksync.Instant) {
 // between makes it take long.
 const tries = 5
 
-// observe reads all clocks, the quickest of a few times.
-func (r readings) observe() clocksync.Observation {
+// observeClocks reads all clocks, the quickest of a few times.
+func (r readings) observeClocks() clocksync.Observation {
 	best := r.observeOnce()
 	for range tries - 1 {
 		if o := r.observeOnce(); o.Slack < best.Slack {
@@ -66,17 +66,17 @@ func wallOffset(o clocksync.Observation) clocksync.Interval {
 	return clocksync.Interval{Earliest: offset.Add(-o.Slack), Latest: offset}
 }
 
-// undisturbed observes the clocks again and refuses what was measured since the
+// checkUndisturbed observes the clocks again and refuses what was measured since the
 // first time, if the wall clock was set or the machine slept meanwhile.
-func (r readings) undisturbed(before clocksync.Observation) (clocksync.Observation, error) {
-	after := r.observe()
+func (r readings) checkUndisturbed(before clocksync.Observation) (clocksync.Observation, error) {
+	after := r.observeClocks()
 	switch after.Change(before) {
 	case clocksync.Unchanged:
 		return after, nil
 	case clocksync.Stepped:
-		return after, refuse(Disturbed, "the wall clock was set by %v meanwhile", jump(before, after).Round(time.Millisecond))
+		return after, refuseServer(Disturbed, "the wall clock was set by %v meanwhile", jump(before, after).Round(time.Millisecond))
 	default:
-		return after, refuse(Disturbed, "the machine slept meanwhile")
+		return after, refuseServer(Disturbed, "the machine slept meanwhile")
 	}
 }
 

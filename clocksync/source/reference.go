@@ -28,7 +28,7 @@ func NewReference(d clocksync.Domain) *Reference { return newReference(d, machin
 
 func newReference(d clocksync.Domain, clocks readings) *Reference {
 	r := &Reference{domain: d, clocks: clocks}
-	first := &sight{at: clocks.observe()}
+	first := &sight{at: clocks.observeClocks()}
 	if first.at.Boot.Finite() {
 		first.slept = first.at.Boot.Sub(first.at.Mono)
 	}
@@ -54,7 +54,7 @@ func (r *Reference) Timeline() clocksync.Timeline {
 	if now.Change(last.at) == clocksync.Unchanged && mono.Sub(last.at.Mono) < pulse {
 		return last.timeline
 	}
-	next := &sight{r.clocks.observe(), last.slept, last.timeline}
+	next := &sight{r.clocks.observeClocks(), last.slept, last.timeline}
 	if next.at.Change(last.at) == clocksync.Suspended {
 		next.slept = next.at.Wall.Sub(last.at.Wall) - next.at.Mono.Sub(last.at.Mono) + last.slept
 		if next.at.Boot.Finite() {

@@ -7,7 +7,7 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 )
 
-// TestReference: the timeline goes on whatever is done to the wall clock, and ends
+// TestReference: the timeline continues whatever is done to the wall clock, and ends
 // where the machine sleeps.
 func TestReference(t *testing.T) {
 	h := newHost(func() clocksync.Instant { return 5 })

@@ -51,12 +51,12 @@ type fault struct {
 func (f *fault) Error() string { return f.err.Error() }
 func (f *fault) Unwrap() error { return f.err }
 
-func refuse(reason Reason, format string, args ...any) error {
+func refuseServer(reason Reason, format string, args ...any) error {
 	return &fault{reason, fmt.Errorf(format, args...)}
 }
 
-// refusal turns an error into the refusal of a server.
-func refusal(source, server string, err error) *Refusal {
+// refusalOf turns an error into the refusal of a server.
+func refusalOf(source, server string, err error) *Refusal {
 	if r, ok := errors.AsType[*Refusal](err); ok {
 		return r
 	}

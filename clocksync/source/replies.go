@@ -71,21 +71,21 @@ func (c *replies) Close() error {
 // checkReply refuses what beevik/ntp would misread or give up on.
 func checkReply(b, request []byte) error {
 	if len(b) != ntpLength {
-		return refuse(Malformed, "reply of %d bytes, want %d", len(b), ntpLength)
+		return refuseServer(Malformed, "reply of %d bytes, want %d", len(b), ntpLength)
 	}
 	if kind := b[0] & 0x3f; kind != ntpServer3 && kind != ntpServer4 {
-		return refuse(Malformed, "version %d, mode %d: no reply of an NTP server", kind>>3, kind&7)
+		return refuseServer(Malformed, "version %d, mode %d: no reply of an NTP server", kind>>3, kind&7)
 	}
 	if !bytes.Equal(b[ntpOrigin:ntpOrigin+8], request[ntpTransmit:]) {
-		return refuse(Mismatch, "the reply is to another request")
+		return refuseServer(Mismatch, "the reply is to another request")
 	}
 	// beevik/ntp 1.6.0 shifts by these exponents: large ones give no duration,
 	// and one of -128 panics.
 	if poll := int8(b[2]); poll == math.MinInt8 {
-		return refuse(Malformed, "poll interval of 2^%d s", poll)
+		return refuseServer(Malformed, "poll interval of 2^%d s", poll)
 	}
 	if precision := int8(b[3]); precision > 0 || precision == math.MinInt8 {
-		return refuse(Malformed, "precision of 2^%d s", precision)
+		return refuseServer(Malformed, "precision of 2^%d s", precision)
 	}
 	return nil
 }

@@ -45,10 +45,10 @@ type segment struct {
 func decodeSegment(b []byte) (segment, error) {
 	order := binary.NativeEndian
 	if len(b) < segmentHeader {
-		return segment{}, refuse(Malformed, "segment of %d bytes, not even a header of %d", len(b), segmentHeader)
+		return segment{}, refuseServer(Malformed, "segment of %d bytes, not even a header of %d", len(b), segmentHeader)
 	}
 	if m1, m2 := order.Uint32(b), order.Uint32(b[4:]); m1 != segmentMagic1 || m2 != segmentMagic2 {
-		return segment{}, refuse(Malformed, "magic number %08x %08x: this is no ClockBound segment", m1, m2)
+		return segment{}, refuseServer(Malformed, "magic number %08x %08x: this is no ClockBound segment", m1, m2)
 	}
 	size := order.Uint32(b[8:])
 	s := segment{Version: order.Uint16(b[12:]), Generation: order.Uint16(b[14:])}
@@ -58,13 +58,13 @@ func decodeSegment(b []byte) (segment, error) {
 	}
 	switch {
 	case s.Version == 0 || s.Generation == 0:
-		return segment{}, refuse(Unsynchronized, "the ClockBound daemon has not written yet")
+		return segment{}, refuseServer(Unsynchronized, "the ClockBound daemon has not written yet")
 	case s.Version > 2:
-		return segment{}, refuse(Malformed, "version %d of the segment is unknown: versions 1 and 2 are known", s.Version)
+		return segment{}, refuseServer(Malformed, "version %d of the segment is unknown: versions 1 and 2 are known", s.Version)
 	case s.Generation%2 != 0:
-		return segment{}, refuse(Busy, "generation %d: the daemon is writing, or died while it did", s.Generation)
+		return segment{}, refuseServer(Busy, "generation %d: the daemon is writing, or died while it did", s.Generation)
 	case size < uint32(want) || len(b) < want:
-		return segment{}, refuse(Malformed, "segment of %d bytes, said to be %d, want %d", len(b), size, want)
+		return segment{}, refuseServer(Malformed, "segment of %d bytes, said to be %d, want %d", len(b), size, want)
 	}
 	return s.decodeBody(b)
 }
@@ -87,9 +87,9 @@ func (s segment) decodeBody(b []byte) (segment, error) {
 	}
 	switch {
 	case s.Drift >= 1e9:
-		return segment{}, refuse(Malformed, "drift of %d parts per billion", s.Drift)
+		return segment{}, refuseServer(Malformed, "drift of %d parts per billion", s.Drift)
 	case s.Bound < 0:
-		return segment{}, refuse(Malformed, "negative bound %v", s.Bound)
+		return segment{}, refuseServer(Malformed, "negative bound %v", s.Bound)
 	}
 	return s, nil
 }
@@ -100,7 +100,7 @@ const maxUptime = 1 << 32
 func kernelTime(b []byte) (clocksync.Instant, error) {
 	sec, nsec := int64(binary.NativeEndian.Uint64(b)), int64(binary.NativeEndian.Uint64(b[8:]))
 	if sec < 0 || sec > maxUptime || nsec < 0 || nsec >= 1e9 {
-		return 0, refuse(Malformed, "monotonic time of %d s and %d ns", sec, nsec)
+		return 0, refuseServer(Malformed, "monotonic time of %d s and %d ns", sec, nsec)
 	}
 	return clocksync.Instant(sec*1e9 + nsec), nil
 }

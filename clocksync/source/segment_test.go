@@ -297,7 +297,7 @@ func TestSegmentUnderAWriter(t *testing.T) {
 	for range 20_000 {
 		s, err := readSegment(file)
 		if err != nil {
-			if refusal("clockbound", "", err).Reason != Busy {
+			if refusalOf("clockbound", "", err).Reason != Busy {
 				t.Fatal(err)
 			}
 			continue
@@ -324,7 +324,7 @@ func FuzzSegment(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s, err := decodeSegment(b)
 		if err != nil {
-			if refusal("clockbound", "", err).Reason == Failed {
+			if refusalOf("clockbound", "", err).Reason == Failed {
 				t.Fatalf("no reason: %v", err)
 			}
 			return

@@ -65,11 +65,11 @@ func (s *single) Every() time.Duration { return s.every }
 func (s *single) Sample(ctx context.Context) ([]clocksync.Sample, error) {
 	sample, err := s.take(ctx)
 	if err != nil {
-		return nil, refusal(s.name, s.server, err)
+		return nil, refusalOf(s.name, s.server, err)
 	}
 	sample.Source, sample.Server = s.name, orDefault(sample.Server, s.server)
 	sample.Timeline = orDefault(sample.Timeline, s.timeline)
-	sample.Leap = announced(sample.Timeline, sample.Leap)
+	sample.Leap = announcedLeap(sample.Timeline, sample.Leap)
 	return []clocksync.Sample{sample}, nil
 }
 
@@ -99,8 +99,8 @@ func orDefault[T comparable](value, otherwise T) T {
 	return value
 }
 
-// announced is the leap second of a server, which matters on UTC only.
-func announced(t clocksync.Timeline, leap clocksync.Leap) clocksync.Leap {
+// announcedLeap is the leap second of a server, which matters on UTC only.
+func announcedLeap(t clocksync.Timeline, leap clocksync.Leap) clocksync.Leap {
 	if t != clocksync.UTC {
 		return clocksync.LeapNone
 	}

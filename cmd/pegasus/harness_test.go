@@ -30,7 +30,7 @@ type process struct {
 	seen   []string
 }
 
-// launch begins a command that goes on until stop.
+// launch begins a command that runs until stop.
 func launch(t *testing.T, args ...string) *process {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

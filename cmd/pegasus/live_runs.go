@@ -54,8 +54,8 @@ func noteRun(r *localRun) (forget func(), err error) {
 	return func() { _ = os.Remove(name) }, nil // Whoever finds it later removes it.
 }
 
-// lastRun finds the newest run of this user that goes on. The notes tell of runs
-// that ended without a word; their files are removed.
+// lastRun finds the newest run of this user that has not ended. The notes tell of runs that
+// ended without a word; their files are removed.
 func lastRun() (r *localRun, notes []string, err error) {
 	dir, err := loopkey.Dir()
 	if err != nil {

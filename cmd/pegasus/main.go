@@ -1,6 +1,6 @@
-// Command pegasus checks configurations and runs the synchronizers of one, by
-// default on a NATS server inside the process; it shows a run while it goes on; and
-// it finds the global states of traces. "pegasus help" tells the rest.
+// Command pegasus checks configurations and runs the synchronizers of one, by default on a NATS
+// server inside the process; it shows a run while it lasts; and it finds the global states of
+// traces. "pegasus help" tells the rest.
 package main
 
 import (

@@ -129,7 +129,7 @@ func TestNodeObserves(t *testing.T) {
 }
 
 // TestProgramRunEnds ends a run that hangs: without a journal its blocks are
-// cancelled; with one it is left, and another run goes on.
+// cancelled; with one it is left, and another run continues.
 func TestProgramRunEnds(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir()) // Its run is the only one that is noted.
 	file, command := pair(t, "0.1")

@@ -131,7 +131,7 @@ func (s *session) wait(ctx context.Context, stderr io.Writer, hangups <-chan os.
 // blocks.
 const canceling = 1500 * time.Millisecond
 
-// leave cancels the program, or leaves it as it is if it can be gone on with.
+// leave cancels the program, or leaves it as it is if it can be continued.
 func (s *session) leave() error {
 	if files := s.journals.files; len(files) > 0 && !s.flags.standby {
 		return fmt.Errorf("the program was left before its end: continue it with --resume %s", files[0].Name())

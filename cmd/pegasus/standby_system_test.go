@@ -195,7 +195,7 @@ func TestLeadersAreKilled(t *testing.T) {
 		testwait.Until(t, "a warm standby", isWarm)
 		before, _ := now()
 		at, killed := make(chan time.Time, 1), processes[before.Process]
-		time.AfterFunc(time.Duration(i*37%100)*time.Millisecond, func() { // While rounds go on.
+		time.AfterFunc(time.Duration(i*37%100)*time.Millisecond, func() { // While rounds continue.
 			_ = killed.Process.Kill()
 			at <- time.Now()
 		})

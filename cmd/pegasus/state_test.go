@@ -49,7 +49,7 @@ func TestRunKeepsTheTerm(t *testing.T) {
 	}
 }
 
-// TestRunStandsBy: a second run waits for the end of the first, and goes on.
+// TestRunStandsBy: a second run waits for the end of the first, and continues.
 func TestRunStandsBy(t *testing.T) {
 	code, _, stderr := execute(t, "run", goodConfig, "--standby")
 	if want := "--standby waits for another process on the same server: give that with --nats"; code != exitUsage || !strings.Contains(stderr, want) {

@@ -91,8 +91,7 @@ func (r *reader) write(name, text string) {
 	}
 }
 
-// start begins a command that goes on. What it prints is in the file that output
-// reads.
+// start begins a command that keeps running. What it prints is in the file that output reads.
 func (r *reader) start(line string) *exec.Cmd {
 	r.t.Helper()
 	words := strings.Fields(strings.ReplaceAll(strings.TrimSuffix(line, "&"), documentedAddress, r.address))

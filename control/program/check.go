@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// rest is what needs all constructs.
-func (c *compiler) rest() {
+// checkRest is what needs all constructs.
+func (c *compiler) checkRest() {
 	p := c.compiled
 	if p.program.Result != "" {
 		c.froms = append(c.froms, pendingRef{-1, "result", p.program.Result})
@@ -26,7 +26,7 @@ func (c *compiler) rest() {
 	c.reachable()
 	c.unused()
 	if p.blocks = c.count(0); p.blocks >= MaxBlocks {
-		c.fault("body", fmt.Sprintf("%d block instances or more", MaxBlocks), fmt.Sprintf("a program has at most %d: give each block more of the work", MaxBlocks-1))
+		c.addFault("body", fmt.Sprintf("%d block instances or more", MaxBlocks), fmt.Sprintf("a program has at most %d: give each block more of the work", MaxBlocks-1))
 	}
 }
 
@@ -50,7 +50,7 @@ func (c *compiler) resolve(f pendingRef) {
 	nodes := c.compiled.nodes
 	name, what, ok := strings.Cut(f.text, ".")
 	if !ok || what != "result" && (what != "previous" || f.node < 0) {
-		c.fault(f.path, fmt.Sprintf("%q is no reference", f.text), "write NAME.result, or NAME.previous for the loop NAME around it")
+		c.addFault(f.path, fmt.Sprintf("%q is no reference", f.text), "write NAME.result, or NAME.previous for the loop NAME around it")
 		return
 	}
 	found := c.labels[name]
@@ -59,7 +59,7 @@ func (c *compiler) resolve(f pendingRef) {
 		if len(found) > 1 {
 			message = fmt.Sprintf("%d constructs go by %q", len(found), name)
 		}
-		c.fault(f.path, message, "give the construct that is meant a name of its own")
+		c.addFault(f.path, message, "give the construct that is meant a name of its own")
 		return
 	}
 	to := found[0]
@@ -69,14 +69,14 @@ func (c *compiler) resolve(f pendingRef) {
 	}
 	if f.node < 0 {
 		if nodes[to].scope != 0 {
-			c.fault(f.path, fmt.Sprintf("%q may not run, or runs several times", name), "refer to the construct around it that runs once")
+			c.addFault(f.path, fmt.Sprintf("%q may not run, or runs several times", name), "refer to the construct around it that runs once")
 			return
 		}
 		c.compiled.result = ref{refResult, to}
 		return
 	}
 	if why := c.early(f.node, to); why != "" {
-		c.fault(f.path, why, "refer to a construct that has ended before, in a seq around both")
+		c.addFault(f.path, why, "refer to a construct that has ended before, in a seq around both")
 		return
 	}
 	nodes[f.node].from = ref{refResult, to}
@@ -91,7 +91,7 @@ func (c *compiler) previous(f pendingRef, loop int32) {
 	nodes := c.compiled.nodes
 	n := &nodes[loop]
 	if n.kind != KindWhile && n.kind != KindUntil {
-		c.fault(f.path, fmt.Sprintf("%q is no loop", n.label), "previous is the result of the last iteration of a while or until")
+		c.addFault(f.path, fmt.Sprintf("%q is no loop", n.label), "previous is the result of the last iteration of a while or until")
 		return
 	}
 	at := f.node
@@ -99,7 +99,7 @@ func (c *compiler) previous(f pendingRef, loop int32) {
 		at = nodes[at].parent
 	}
 	if at < 0 || nodes[at].handed {
-		c.fault(f.path, fmt.Sprintf("the loop %q is not around this", n.label), "from elsewhere refer to "+n.label+".result")
+		c.addFault(f.path, fmt.Sprintf("the loop %q is not around this", n.label), "from elsewhere refer to "+n.label+".result")
 		return
 	}
 	nodes[f.node].from = ref{refPrevious, loop}
@@ -111,7 +111,7 @@ func (c *compiler) early(reader, to int32) string {
 	nodes := c.compiled.nodes
 	label := nodes[to].label
 	a, b := reader, to
-	below, above := int32(-1), int32(-1) // what is just below the meeting point
+	below, above := int32(-1), int32(-1) // the node just below the meeting point
 	for a != b {
 		if nodes[a].depth >= nodes[b].depth {
 			below, a = a, nodes[a].parent
@@ -174,10 +174,10 @@ func (c *compiler) branches(n *node) {
 	for _, kid := range n.kids {
 		label := c.compiled.nodes[kid].label
 		if label == "" {
-			c.fault(c.compiled.nodes[kid].path, "the result of the par is used, and this branch has no name", "give it one")
+			c.addFault(c.compiled.nodes[kid].path, "the result of the par is used, and this branch has no name", "give it one")
 		}
 		if seen[label] {
-			c.fault(c.compiled.nodes[kid].path, fmt.Sprintf("two branches of the par go by %q", label), "its result is used: give each a name of its own")
+			c.addFault(c.compiled.nodes[kid].path, fmt.Sprintf("two branches of the par go by %q", label), "its result is used: give each a name of its own")
 		}
 		seen[label] = true
 		n.names = append(n.names, strconv.Quote(label))
@@ -226,7 +226,7 @@ func (c *compiler) typed(i int32) Type {
 			if k == 0 {
 				t = kt
 			}
-			t = either(t, kt)
+			t = eitherType(t, kt)
 		}
 		if len(kids) == len(n.conds) {
 			t = Type{} // Without an else there may be no result.
@@ -236,9 +236,9 @@ func (c *compiler) typed(i int32) Type {
 			t = kids[0]
 		}
 		if n.kind == KindWhile && n.from.kind == refPrevious {
-			t = either(t, Type{Base: Any}) // The outer loop is not typed yet.
+			t = eitherType(t, Type{Base: Any}) // The outer loop is not typed yet.
 		} else if n.kind == KindWhile {
-			t = either(t, c.inputType(n))
+			t = eitherType(t, c.inputType(n))
 		}
 	case KindDo:
 		if n.block >= 0 {
@@ -246,7 +246,7 @@ func (c *compiler) typed(i int32) Type {
 		}
 	}
 	if n.els >= 0 {
-		t = either(t, c.typed(n.els))
+		t = eitherType(t, c.typed(n.els))
 	}
 	n.typ = t
 	return t
@@ -283,7 +283,7 @@ func (c *compiler) inputType(n *node) Type {
 		if len(loop.kids) > 0 && loop.input != "" {
 			return c.compiled.nodes[loop.kids[0]].typ
 		}
-		return either(c.inputType(loop), c.compiled.nodes[loop.kids[0]].typ)
+		return eitherType(c.inputType(loop), c.compiled.nodes[loop.kids[0]].typ)
 	}
 	return Type{}
 }
@@ -367,7 +367,7 @@ func (c *compiler) fits() {
 			if n.from.kind == refPrevious {
 				hint = "give the loop an input or from, for the first iteration"
 			}
-			c.fault(at, c.noResult(n), hint)
+			c.addFault(at, c.noResult(n), hint)
 			continue
 		}
 		if refused[at] || refused[n.path+".input"] {
@@ -375,7 +375,7 @@ func (c *compiler) fits() {
 		}
 		if n.kind != KindDo {
 			if n.input != "" && n.need && misfitText(n.typ, n.input, false) != "" {
-				c.fault(n.path+".input", fmt.Sprintf("%s is no %s", clip(n.input), n.typ), "give what the loop's body results in")
+				c.addFault(n.path+".input", fmt.Sprintf("%s is no %s", clipText(n.input), n.typ), "give what the loop's body results in")
 			}
 			continue
 		}
@@ -386,17 +386,17 @@ func (c *compiler) fits() {
 		switch {
 		case n.input != "":
 			if misfitText(want, n.input, false) != "" {
-				c.fault(n.path+".input", fmt.Sprintf("%s is no %s", clip(n.input), want), "give what block "+n.label+" takes")
+				c.addFault(n.path+".input", fmt.Sprintf("%s is no %s", clipText(n.input), want), "give what block "+n.label+" takes")
 			}
 		case n.from.kind == refNone && want.Base != None && want.Base != Any:
-			c.fault(n.path+".do", fmt.Sprintf("the block takes %s and is given nothing", want), "give from or input")
+			c.addFault(n.path+".do", fmt.Sprintf("the block takes %s and is given nothing", want), "give from or input")
 		case n.from.kind != refNone && !given.Fits(want):
-			c.fault(at, fmt.Sprintf("%s comes from there, and the block takes %s", given, want), misfitHint)
+			c.addFault(at, fmt.Sprintf("%s comes from there, and the block takes %s", given, want), misfitHint)
 		case n.from.kind != refNone:
 			tell := func(of *node, t Type) {
 				if t.Base != None && !t.Fits(want) && !refused[at] {
 					refused[at] = true
-					c.fault(at, fmt.Sprintf("%s may come from there, by %s, and the block takes %s", t, of.path, want), misfitHint)
+					c.addFault(at, fmt.Sprintf("%s may come from there, by %s, and the block takes %s", t, of.path, want), misfitHint)
 				}
 			}
 			if from := &c.compiled.nodes[n.from.node]; n.from.kind == refPrevious {
@@ -405,7 +405,7 @@ func (c *compiler) fits() {
 				c.each(n.from.node, tell)
 			}
 		}
-		if want.records() || given.loose() && want.Base > Any {
+		if want.hasRecords() || given.isLoose() && want.Base > Any {
 			n.takes = &want
 		}
 	}
@@ -413,14 +413,14 @@ func (c *compiler) fits() {
 
 // misfitText says where a JSON text does not fit a type.
 func misfitText(want Type, text string, null bool) string {
-	v, err := decoded(text)
+	v, err := decodeJSON(text)
 	if err != nil {
 		return err.Error()
 	}
-	return want.misfit(v, null)
+	return want.findMisfit(v, null)
 }
 
-func clip(s string) string {
+func clipText(s string) string {
 	if len(s) > 40 {
 		return strings.ToValidUTF8(s[:40], "") + "..."
 	}
@@ -436,7 +436,7 @@ func (c *compiler) constant(n *node, k int, value string) bool {
 // follows on a loop that never ends.
 func (c *compiler) reachable() {
 	nodes := c.compiled.nodes
-	ends := make([]bool, len(nodes)) // may end by itself
+	ends := make([]bool, len(nodes)) // may end without a STOP
 	for i := len(nodes) - 1; i >= 0; i-- {
 		n := &nodes[i]
 		some, all := false, true
@@ -463,7 +463,7 @@ func (c *compiler) reachable() {
 		case KindSeq:
 			for k := 1; k < len(n.kids); k++ {
 				if !ends[n.kids[k-1]] {
-					c.fault(nodes[n.kids[k]].path, "construct never reached: the construct before it never ends", "give that a predicate which can end it, or remove this")
+					c.addFault(nodes[n.kids[k]].path, "construct never reached: the construct before it never ends", "give that a predicate which can end it, or remove this")
 					break
 				}
 			}
@@ -481,11 +481,11 @@ func (c *compiler) branchesTaken(n *node) {
 		at := c.compiled.nodes[kid].path
 		switch {
 		case decided:
-			c.fault(at, "construct never reached: a predicate before it is always true", "remove it, or change the predicate")
+			c.addFault(at, "construct never reached: a predicate before it is always true", "remove it, or change the predicate")
 		case c.constant(n, k, "false"):
-			c.fault(at, "construct never reached: its predicate is always false", "remove it, or change the predicate")
+			c.addFault(at, "construct never reached: its predicate is always false", "remove it, or change the predicate")
 		case k < len(n.conds) && seen[n.conds[k]]:
-			c.fault(at, "construct never reached: a branch before it has the same predicate", "remove one of them")
+			c.addFault(at, "construct never reached: a branch before it has the same predicate", "remove one of them")
 		}
 		if decided = decided || c.constant(n, k, "true"); k < len(n.conds) {
 			seen[n.conds[k]] = true
@@ -505,12 +505,12 @@ func (c *compiler) unused() {
 	}
 	for i, b := range c.compiled.program.Blocks {
 		if !blocks[i] {
-			c.fault("blocks."+b.Name, fmt.Sprintf("block %q is never run", b.Name), "run it with do, or remove it")
+			c.addFault("blocks."+b.Name, fmt.Sprintf("block %q is never run", b.Name), "run it with do, or remove it")
 		}
 	}
 	for i, q := range c.compiled.program.Processors {
 		if !procs[i+1] {
-			c.fault("processors."+q.Name, fmt.Sprintf("nothing runs on processor %q", q.Name), "name it with on, or remove it")
+			c.addFault("processors."+q.Name, fmt.Sprintf("nothing runs on processor %q", q.Name), "name it with on, or remove it")
 		}
 	}
 }

@@ -196,12 +196,12 @@ func Compile(p *Program, env *Env) (*Compiled, error) {
 	}
 	c.declarations()
 	if p.Body == nil {
-		c.fault("body", "the program has no body", "give it a construct: seq, par, if, case, while, until or do")
+		c.addFault("body", "the program has no body", "give it a construct: seq, par, if, case, while, until or do")
 	} else {
 		c.add(p.Body, -1, "body", 0)
 	}
 	if !c.tooLarge && len(c.compiled.nodes) > 0 {
-		c.rest()
+		c.checkRest()
 	}
 	if len(c.faults) > 0 {
 		return nil, &Error{c.faults}
@@ -229,7 +229,7 @@ type pendingRef struct {
 	text string
 }
 
-func (c *compiler) fault(path, message, hint string) {
+func (c *compiler) addFault(path, message, hint string) {
 	if len(c.faults) < maxFaults {
 		c.faults = append(c.faults, Fault{path, message, hint})
 	}
@@ -237,7 +237,7 @@ func (c *compiler) fault(path, message, hint string) {
 
 func (c *compiler) name(path, what, name string) {
 	if !isName(name) {
-		c.fault(path, fmt.Sprintf("%s %q", what, name), nameRule)
+		c.addFault(path, fmt.Sprintf("%s %q", what, name), nameRule)
 	}
 }
 
@@ -249,11 +249,11 @@ func (c *compiler) declarations() {
 		path := "processors." + q.Name
 		c.name(path, "processor", q.Name)
 		if _, ok := c.procs[q.Name]; ok {
-			c.fault(path, fmt.Sprintf("processor %q is declared twice", q.Name), "give one of them another name")
+			c.addFault(path, fmt.Sprintf("processor %q is declared twice", q.Name), "give one of them another name")
 		}
 		c.procs[q.Name] = int32(i + 1)
 		if q.Count < 0 || q.Cores < 0 || q.Count > MaxBlocks || q.Cores > MaxBlocks {
-			c.fault(path, fmt.Sprintf("count %d and cores %d", q.Count, q.Cores), "both are from 0 to 1000000")
+			c.addFault(path, fmt.Sprintf("count %d and cores %d", q.Count, q.Cores), "both are from 0 to 1000000")
 		}
 		for _, l := range q.Labels {
 			c.name(path+".labels", "label", l)
@@ -264,17 +264,17 @@ func (c *compiler) declarations() {
 		path := "blocks." + b.Name
 		c.name(path, "block", b.Name)
 		if _, ok := c.blocks[b.Name]; ok {
-			c.fault(path, fmt.Sprintf("block %q is declared twice", b.Name), "give one of them another name")
+			c.addFault(path, fmt.Sprintf("block %q is declared twice", b.Name), "give one of them another name")
 		}
 		c.blocks[b.Name] = int32(i)
 		if b.Group != "" && !slices.Contains(c.env.Groups, b.Group) {
-			c.fault(path+".group", fmt.Sprintf("no synchronizer has the members of group %q", b.Group), "declare one below synchronizers, with members: {group: "+b.Group+"}, or leave group out")
+			c.addFault(path+".group", fmt.Sprintf("no synchronizer has the members of group %q", b.Group), "declare one below synchronizers, with members: {group: "+b.Group+"}, or leave group out")
 		}
-		if err := b.Input.check(0); err != nil {
-			c.fault(path+".input", err.Error(), "see the types of blocks in docs/control.md")
+		if err := b.Input.checkType(0); err != nil {
+			c.addFault(path+".input", err.Error(), "see the types of blocks in docs/control.md")
 		}
-		if err := b.Output.check(0); err != nil {
-			c.fault(path+".output", err.Error(), "see the types of blocks in docs/control.md")
+		if err := b.Output.checkType(0); err != nil {
+			c.addFault(path+".output", err.Error(), "see the types of blocks in docs/control.md")
 		}
 		c.threads(b, path)
 	}
@@ -284,15 +284,15 @@ func (c *compiler) threads(b *Block, path string) {
 	i := slices.IndexFunc(c.env.ThreadLevels, func(t ThreadLevel) bool { return t.Name == b.Synchronizer })
 	switch {
 	case b.Threads < 0:
-		c.fault(path+".threads", fmt.Sprintf("%d threads", b.Threads), "give 1 or more, or leave threads out")
+		c.addFault(path+".threads", fmt.Sprintf("%d threads", b.Threads), "give 1 or more, or leave threads out")
 	case b.Synchronizer == "":
 	case b.Threads == 0:
-		c.fault(path+".synchronizer", fmt.Sprintf("%q has no threads to watch", b.Synchronizer), "say how many with threads: N")
+		c.addFault(path+".synchronizer", fmt.Sprintf("%q has no threads to watch", b.Synchronizer), "say how many with threads: N")
 	case i < 0:
-		c.fault(path+".synchronizer", fmt.Sprintf("there is no thread-level synchronizer %q", b.Synchronizer), "declare it below synchronizers, with members: {threads: N}")
+		c.addFault(path+".synchronizer", fmt.Sprintf("there is no thread-level synchronizer %q", b.Synchronizer), "declare it below synchronizers, with members: {threads: N}")
 	case b.Threads < c.env.ThreadLevels[i].Min || b.Threads > c.env.ThreadLevels[i].Max:
 		t := c.env.ThreadLevels[i]
-		c.fault(path+".threads", fmt.Sprintf("%q takes from %d to %d threads, and these are %d", t.Name, t.Min, t.Max, b.Threads), "change one of them")
+		c.addFault(path+".threads", fmt.Sprintf("%q takes from %d to %d threads, and these are %d", t.Name, t.Min, t.Max, b.Threads), "change one of them")
 	}
 }
 
@@ -372,37 +372,37 @@ func (c *compiler) add(x Construct, parent int32, path string, depth int) int32 
 	}
 	i := int32(len(c.compiled.nodes))
 	if depth >= MaxDepth || len(c.compiled.nodes) >= MaxBlocks {
-		c.fault(path, fmt.Sprintf("more than %d constructs inside each other, or %d in all", MaxDepth, MaxBlocks), "replicate with times, or split the program")
+		c.addFault(path, fmt.Sprintf("more than %d constructs inside each other, or %d in all", MaxDepth, MaxBlocks), "replicate with times, or split the program")
 		c.tooLarge = true
 		return -1
 	}
 	if x == nil {
-		c.fault(path, "nothing stands here", "give it a construct: seq, par, if, case, while, until or do")
+		c.addFault(path, "nothing stands here", "give it a construct: seq, par, if, case, while, until or do")
 		return -1
 	}
 	s, ok := shapeOf(x)
 	if !ok {
-		c.fault(path, fmt.Sprintf("%T is no construct of a program", x), "hand in the value, not a pointer to it")
+		c.addFault(path, fmt.Sprintf("%T is no construct of a program", x), "hand in the value, not a pointer to it")
 		return -1
 	}
 	c.compiled.nodes = append(c.compiled.nodes, node{kind: s.kind, label: s.name, path: path, parent: parent, depth: int32(depth), els: -1, limit: s.limit, slot: -1})
 	n := node{}
 	if s.name != "" {
 		if c.name(path+".name", "name", s.name); c.names[s.name] {
-			c.fault(path+".name", fmt.Sprintf("the name %q is given twice", s.name), "give one of them another name")
+			c.addFault(path+".name", fmt.Sprintf("the name %q is given twice", s.name), "give one of them another name")
 		}
 		c.names[s.name] = true
 		c.labels[s.name] = append(c.labels[s.name], i)
 	}
 	if s.limit < 0 {
-		c.fault(path+".deadline", fmt.Sprintf("a deadline of %v", s.limit), "give a duration above 0, or leave it out")
+		c.addFault(path+".deadline", fmt.Sprintf("a deadline of %v", s.limit), "give a duration above 0, or leave it out")
 	}
 	for k, cond := range s.conds {
 		n.conds = c.switchOn(n.conds, path+"."+s.condPaths[k], s.kind, cond)
 	}
 	c.particular(x, &n, path)
 	if s.kind != KindDo && len(s.kids) == 0 {
-		c.fault(path, "this "+s.kind.String()+" is empty", "put a construct into it, or remove it")
+		c.addFault(path, "this "+s.kind.String()+" is empty", "put a construct into it, or remove it")
 	}
 	if s.from != "" || s.input != "" {
 		c.given(i, path, s.from, s.input)
@@ -431,7 +431,7 @@ func (c *compiler) add(x Construct, parent int32, path string, depth int) int32 
 // switchOn finds the predicate of a switch.
 func (c *compiler) switchOn(conds []int32, path string, kind Kind, name string) []int32 {
 	if name == "" {
-		c.fault(path, "this "+kind.String()+" has no predicate", "name the predicate that decides it")
+		c.addFault(path, "this "+kind.String()+" has no predicate", "name the predicate that decides it")
 		return conds
 	}
 	return c.predicate(conds, path, name, false)
@@ -443,22 +443,22 @@ func (c *compiler) predicate(list []int32, path, name string, async bool) []int3
 	found := c.preds[name]
 	switch {
 	case len(found) == 0:
-		c.fault(path, fmt.Sprintf("there is no predicate %q", name), "declare it in a synchronizer, or correct the name: "+c.known())
+		c.addFault(path, fmt.Sprintf("there is no predicate %q", name), "declare it in a synchronizer, or correct the name: "+c.known())
 		return list
 	case len(found) > 1:
-		c.fault(path, fmt.Sprintf("several synchronizers have a predicate %q", name), "write SYNCHRONIZER."+name)
+		c.addFault(path, fmt.Sprintf("several synchronizers have a predicate %q", name), "write SYNCHRONIZER."+name)
 		return list
 	}
 	q := c.env.Predicates[found[0]]
 	full := q.Synchronizer + "." + q.Name
 	switch {
 	case q.Threads && async:
-		c.fault(path, full+" is judged inside each process, and its signals go to threads there", "tell its value in the summary, and put the block under a predicate one level up")
+		c.addFault(path, full+" is judged inside each process, and its signals go to threads there", "tell its value in the summary, and put the block under a predicate one level up")
 	case q.Threads:
-		c.fault(path, full+" is judged inside each process, and a switch stands above them", "tell its value in the summary, and judge that one level up")
+		c.addFault(path, full+" is judged inside each process, and a switch stands above them", "tell its value in the summary, and judge that one level up")
 	}
 	if async && !q.Signals {
-		c.fault(path, full+" sends no signal, so it does nothing to the block", "give the predicate a signal, or remove it here")
+		c.addFault(path, full+" sends no signal, so it does nothing to the block", "give the predicate a signal, or remove it here")
 	}
 	p := c.compiled
 	id, ok := p.byName[full]
@@ -494,23 +494,23 @@ func (c *compiler) particular(x Construct, n *node, path string) {
 		n.times = int32(x.Times)
 		switch {
 		case x.Times < 0 || x.Times >= MaxBlocks:
-			c.fault(path+".times", fmt.Sprintf("%d times", x.Times), fmt.Sprintf("give 1 to %d", MaxBlocks-1))
+			c.addFault(path+".times", fmt.Sprintf("%d times", x.Times), fmt.Sprintf("give 1 to %d", MaxBlocks-1))
 			n.times = 1
 		case x.Times > 0 && len(x.Of) != 1:
-			c.fault(path+".par", fmt.Sprintf("%d constructs to replicate", len(x.Of)), "put them into one seq or par, and replicate that")
+			c.addFault(path+".par", fmt.Sprintf("%d constructs to replicate", len(x.Of)), "put them into one seq or par, and replicate that")
 		}
 	case Do:
 		var ok bool
 		if n.block, ok = c.blocks[x.Block]; !ok {
-			c.fault(path+".do", fmt.Sprintf("there is no block %q", x.Block), "declare it below blocks, or correct the name")
+			c.addFault(path+".do", fmt.Sprintf("there is no block %q", x.Block), "declare it below blocks, or correct the name")
 			n.block = -1
 		}
 		if n.proc, ok = c.procs[x.On]; !ok {
-			c.fault(path+".on", fmt.Sprintf("processor %q is mapped to no nodes", x.On), "declare it below processors, with count, labels or cores")
+			c.addFault(path+".on", fmt.Sprintf("processor %q is mapped to no nodes", x.On), "declare it below processors, with count, labels or cores")
 			n.proc = -1
 		}
 		if n.retry = int32(x.Retry); x.Retry < 0 || x.Retry > MaxRetry {
-			c.fault(path+".retry", fmt.Sprintf("%d further attempts", x.Retry), fmt.Sprintf("give 0 to %d", MaxRetry))
+			c.addFault(path+".retry", fmt.Sprintf("%d further attempts", x.Retry), fmt.Sprintf("give 0 to %d", MaxRetry))
 		}
 		for i, name := range x.Async {
 			n.async = c.predicate(n.async, path+".async["+strconv.Itoa(i)+"]", name, true)
@@ -527,10 +527,10 @@ func (c *compiler) given(i int32, path, from, input string) {
 		return
 	}
 	if from != "" {
-		c.fault(path+".input", "both an input and where it comes from", "give input or from")
+		c.addFault(path+".input", "both an input and where it comes from", "give input or from")
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, []byte(input)); err != nil || compact.String() != input || len(input) > MaxResultBytes {
-		c.fault(path+".input", fmt.Sprintf("the input is no compact JSON of at most %d bytes", MaxResultBytes), "write {\"a\":1} without blanks; larger data go by reference")
+		c.addFault(path+".input", fmt.Sprintf("the input is no compact JSON of at most %d bytes", MaxResultBytes), "write {\"a\":1} without blanks; larger data go by reference")
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 )
 
-// alloc gives a frame with nothing in it. Frames move when there are more of
+// allocFrame gives a frame with nothing in it. Frames move when there are more of
 // them, so that no pointer to one outlives this.
-func (r *Run) alloc() int32 {
+func (r *Run) allocFrame() int32 {
 	blank := frame{inside: none, waits: -1, timer: -1, by: -1, host: -1}
 	if n := len(r.free); n > 0 {
 		f := r.free[n-1]
@@ -23,8 +23,8 @@ func (r *Run) alloc() int32 {
 	return int32(len(r.frames) - 1)
 }
 
-// release gives a frame back.
-func (r *Run) release(f int32) {
+// releaseFrame gives a frame back.
+func (r *Run) releaseFrame(f int32) {
 	x := &r.frames[f]
 	clear(x.values)
 	x.node, x.result, x.reason = -1, "", ""
@@ -39,8 +39,8 @@ type link struct{ prev, next int32 }
 
 var none = chain{-1, -1}
 
-// push puts the thing of that number, whose link is among those, at the end.
-func (c *chain) push(links []link, i int32) {
+// pushLink puts the thing of that number, whose link is among those, at the end.
+func (c *chain) pushLink(links []link, i int32) {
 	links[i] = link{c.last, -1}
 	if c.last >= 0 {
 		links[c.last].next = i
@@ -50,8 +50,8 @@ func (c *chain) push(links []link, i int32) {
 	c.last = i
 }
 
-// remove takes it out; its own link stays as it is.
-func (c *chain) remove(links []link, i int32) {
+// removeLink takes it out; its own link stays as it is.
+func (c *chain) removeLink(links []link, i int32) {
 	l := &links[i]
 	if l.prev >= 0 {
 		links[l.prev].next = l.next
@@ -71,8 +71,8 @@ type waiter struct {
 	more             int32 // the frame's next waiter, or the next that is free
 }
 
-// wait puts a frame at the end of a predicate's list.
-func (r *Run) wait(f, q int32) {
+// listWaiting puts a frame at the end of a predicate's list.
+func (r *Run) listWaiting(f, q int32) {
 	w := r.unused
 	if w >= 0 {
 		r.unused = r.waiters[w].more
@@ -82,14 +82,14 @@ func (r *Run) wait(f, q int32) {
 	}
 	r.waiters[w] = waiter{frame: f, predicate: q, more: r.frames[f].waits}
 	r.frames[f].waits = w
-	r.lists[q].push(r.waiting, w)
+	r.lists[q].pushLink(r.waiting, w)
 }
 
-// unwait takes a frame out of all lists.
-func (r *Run) unwait(f int32) {
+// unlistFrame takes a frame out of all lists.
+func (r *Run) unlistFrame(f int32) {
 	for w := r.frames[f].waits; w >= 0; {
 		x := &r.waiters[w]
-		r.lists[x.predicate].remove(r.waiting, w)
+		r.lists[x.predicate].removeLink(r.waiting, w)
 		x.more, r.unused, w = r.unused, w, x.more
 	}
 	r.frames[f].waits = -1

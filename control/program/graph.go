@@ -119,8 +119,8 @@ func (d *drawing) edge(from, to int, label string, via ...[2]int) {
 	d.graph.Edges = append(d.graph.Edges, Edge{from, to, label, via})
 }
 
-// title is the text of a block, bar or switch, a line each.
-func (p *Compiled) title(i int32) []string {
+// titleOf is the text of a block, bar or switch, a line each.
+func (p *Compiled) titleOf(i int32) []string {
 	n := &p.nodes[i]
 	var lines []string
 	name := ""
@@ -241,7 +241,7 @@ func (d *drawing) below(dot int, i int32, n *node) room {
 
 // body draws a construct without its else, at the top.
 func (d *drawing) body(i int32, n *node) (r room) {
-	title := d.compiled.title(i)
+	title := d.compiled.titleOf(i)
 	switch n.kind {
 	case KindSeq:
 		for k, kid := range n.kids {
@@ -302,7 +302,7 @@ func (d *drawing) body(i int32, n *node) (r room) {
 	return r
 }
 
-// past draws the way from y past what is inside a construct to its end.
+// past draws the way from y past the inside of a construct to its end.
 func (d *drawing) past(r *room, label string, y int) {
 	r.right = max(r.right, d.graph.Vertices[r.in].W/2+labelWidth(label)) + gapX
 	side := r.right - gapX/2

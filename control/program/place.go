@@ -23,7 +23,7 @@ type proc struct {
 	queue  chain   // blocks that wait for a node
 }
 
-func (p *proc) fits(h *host) bool {
+func (p *proc) fitsHost(h *host) bool {
 	return h.present && h.Cores >= p.want.Cores && !slices.ContainsFunc(p.want.Labels, func(l string) bool {
 		return !slices.Contains(h.Labels, l)
 	})
@@ -35,14 +35,14 @@ func (p *proc) full() bool { return p.want.Count > 0 && len(p.bound) >= p.want.C
 // has.
 func (h *host) can(b *Block) bool { return slices.Contains(h.Threaded, b.Name) == (b.Threads > 0) }
 
-// attempt starts a block once more, or lets it wait for a node.
-func (r *Run) attempt(f int32) {
+// attemptBlock starts a block once more, or lets it wait for a node.
+func (r *Run) attemptBlock(f int32) {
 	x := &r.frames[f]
 	n := &r.compiled.nodes[x.node]
 	if x.id.Instance == 0 {
 		r.instances++
 		x.id.Instance = r.instances
-		if _, why := r.resolve(f, n); why != "" {
+		if _, why := r.resolveInput(f, n); why != "" {
 			r.giveUp(f, why)
 			return
 		}
@@ -60,7 +60,7 @@ func (r *Run) attempt(f int32) {
 		}
 	}
 	x.state = queued
-	p.queue.push(r.onHost, f)
+	p.queue.pushLink(r.onHost, f)
 	r.queued++
 }
 
@@ -68,7 +68,7 @@ func (r *Run) attempt(f int32) {
 func (r *Run) giveUp(f int32, why string) {
 	x := &r.frames[f]
 	x.state, x.cause, x.reason = stopping, Failed, why
-	r.conclude(f)
+	r.concludeConstruct(f)
 }
 
 // unable says why none of the nodes that a block's processor is mapped to can run
@@ -97,9 +97,9 @@ func (r *Run) unable(f int32) string {
 // Waiting is how many blocks wait for a node.
 func (r *Run) Waiting() int { return r.queued }
 
-// dequeue takes out a block that waits for a node.
-func (r *Run) dequeue(f int32) {
-	r.procs[r.compiled.nodes[r.frames[f].node].proc].queue.remove(r.onHost, f)
+// dequeueBlock takes out a block that waits for a node.
+func (r *Run) dequeueBlock(f int32) {
+	r.procs[r.compiled.nodes[r.frames[f].node].proc].queue.removeLink(r.onHost, f)
 	r.queued--
 }
 
@@ -151,20 +151,20 @@ func (r *Run) put(f, on int32) {
 	h.load += max(1, p.want.Cores)
 	h.reserved += p.want.Cores
 	x.state, x.host = running, on
-	h.blocks.push(r.onHost, f)
+	h.blocks.pushLink(r.onHost, f)
 	r.blocks[x.id.Instance] = f
-	input, _ := r.resolve(f, &r.compiled.nodes[x.node])
-	a := r.act(ActStart, f)
+	input, _ := r.resolveInput(f, &r.compiled.nodes[x.node])
+	a := r.addAction(ActStart, f)
 	a.Block, a.Node, a.Input = x.id, r.hosts[x.host].Name, input
 }
 
-// leave takes a block off its node.
-func (r *Run) leave(f int32) {
+// leaveNode takes a block off its node.
+func (r *Run) leaveNode(f int32) {
 	x := &r.frames[f]
 	h, p := &r.hosts[x.host], &r.procs[r.compiled.nodes[x.node].proc]
 	h.load -= max(1, p.want.Cores)
 	h.reserved -= p.want.Cores
-	h.blocks.remove(r.onHost, f)
+	h.blocks.removeLink(r.onHost, f)
 	delete(r.blocks, x.id.Instance)
 	r.freed = true
 }
@@ -175,50 +175,50 @@ func (r *Run) attemptFailed(f int32, reason string) {
 	n := &r.compiled.nodes[x.node]
 	switch {
 	case x.state == stopping:
-		r.conclude(f)
+		r.concludeConstruct(f)
 	case x.id.Attempt <= uint32(n.retry):
 		if !slices.Contains(x.tried, x.host) {
 			x.tried = append(x.tried, x.host)
 		}
-		r.attempt(f)
+		r.attemptBlock(f)
 	default:
 		r.giveUp(f, reason)
 	}
 }
 
-// place starts what waits for nodes, if some may have become free. What waits
+// placeWaiting starts what waits for nodes, if some may have become free. What waits
 // for one processor is served in order.
-func (r *Run) place() {
+func (r *Run) placeWaiting() {
 	for r.freed {
 		r.freed = false
 		for i := range r.procs {
 			for p := &r.procs[i]; p.queue != none; {
 				f := p.queue.first
 				if why := r.unable(f); why != "" {
-					r.dequeue(f)
+					r.dequeueBlock(f)
 					r.giveUp(f, why)
-					r.settle()
+					r.settleEnded()
 					continue
 				}
 				on := r.choose(f)
 				if on < 0 {
 					break
 				}
-				r.dequeue(f)
+				r.dequeueBlock(f)
 				r.put(f, on)
 			}
 		}
 	}
 }
 
-func (r *Run) join(in *Input) {
+func (r *Run) joinNode(in *Input) {
 	h, known := r.byName[in.Node.Name]
 	switch {
 	case in.Node.Name == "" || in.Node.Cores < 1:
-		r.refuse(in, "a node has a name and at least one core")
+		r.refuseInput(in, "a node has a name and at least one core")
 		return
 	case known && r.hosts[h].present:
-		r.refuse(in, "the node is here already")
+		r.refuseInput(in, "the node is here already")
 		return
 	case !known:
 		h = int32(len(r.hosts))
@@ -235,15 +235,15 @@ func (r *Run) join(in *Input) {
 }
 
 func (r *Run) bind(p *proc, h int32) {
-	if p.full() || !p.fits(&r.hosts[h]) || slices.Contains(p.bound, h) {
+	if p.full() || !p.fitsHost(&r.hosts[h]) || slices.Contains(p.bound, h) {
 		return
 	}
 	p.bound = append(p.bound, h)
 	p.mapped = p.mapped || len(p.bound) >= max(1, p.want.Count)
 }
 
-// away takes a node that is lost from the processors.
-func (r *Run) away(name string) {
+// removeNode takes a node that is lost from the processors.
+func (r *Run) removeNode(name string) {
 	h, known := r.byName[name]
 	if !known || !r.hosts[h].present {
 		return
@@ -262,18 +262,18 @@ func (r *Run) away(name string) {
 	}
 }
 
-// left gives up what runs on the node that is lost.
-func (r *Run) left(in *Input) {
+// giveUpNode gives up what runs on the node that is lost.
+func (r *Run) giveUpNode(in *Input) {
 	h := r.leaving
 	if h < 0 {
-		r.refuse(in, "the node is not here")
+		r.refuseInput(in, "the node is not here")
 		return
 	}
 	reason := "its node " + in.Node.Name + " was lost"
 	for f := r.hosts[h].blocks.first; f >= 0; f = r.hosts[h].blocks.first {
-		r.leave(f)
+		r.leaveNode(f)
 		r.attemptFailed(f, reason)
-		r.settle() // What that ends is not tried again elsewhere.
+		r.settleEnded() // What that ends is not tried again elsewhere.
 	}
 	r.freed = true
 }

@@ -8,7 +8,7 @@ const (
 	MaxDepth       = 500       // constructs inside each other
 	MaxRetry       = 100       // further attempts at one block
 	MaxNameBytes   = 64        // of every name
-	MaxResultBytes = 1 << 20   // of a block's result; what is larger has to go by reference
+	MaxResultBytes = 1 << 20   // of a block's result; larger results go by reference
 	MaxInputBytes  = 1 << 20   // of a block's input, put together from results
 )
 

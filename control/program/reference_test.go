@@ -43,7 +43,7 @@ type instance struct {
 	serial   int
 	due      clocksync.Instant
 
-	outcome  program.Outcome // 0: it goes on
+	outcome  program.Outcome // 0: it continues
 	cause    program.Outcome // 0: it is not told to end
 	decided  bool
 	parked   bool
@@ -754,7 +754,7 @@ func (w *world) end(i int, fails bool) {
 	w.step(in)
 }
 
-// rebuild goes on with a run that was handed the same inputs.
+// rebuild continues with a run that was handed the same inputs.
 func (w *world) rebuild() {
 	w.run = program.NewRun(w.ref.compiled)
 	for i := range w.inputs {

@@ -20,7 +20,7 @@ func (p *Compiled) text(b *strings.Builder, i int32, lead, rest, role string) {
 	if role != "" {
 		role += ": "
 	}
-	title := strings.Join(p.title(i), ", ")
+	title := strings.Join(p.titleOf(i), ", ")
 	if n.kind == KindDo {
 		title = "DO " + title
 	}
@@ -204,7 +204,7 @@ func (g *Graph) Route(e *Edge) (points [][2]int, label [2]int, end bool) {
 func (e *Edge) labelAt(from *Vertex, points [][2]int) [2]int {
 	first, last := points[0], points[len(points)-1]
 	switch {
-	case e.Label == againLabel: // On the way back, below what is repeated.
+	case e.Label == againLabel: // On the way back, below the repeated part.
 		corner := points[len(points)-3]
 		return [2]int{corner[0] + 4, corner[1] - 3}
 	case points[1][1] == from.Y && first[0] < from.X:

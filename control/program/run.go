@@ -19,7 +19,7 @@ const (
 	deciding state = iota // a switch waits for verdicts
 	running               // something inside it runs; a block has been started
 	queued                // a block waits for a node
-	stopping              // what is inside is told to end; then it ends by its cause
+	stopping              // its inside is ending; then it ends by its cause
 	instead               // its else runs in its place
 	ended                 // its parent has to be told
 )
@@ -38,11 +38,11 @@ type frame struct {
 	due          clocksync.Instant
 	seq          uint64  // its place in the order in which constructs began
 	round        uint64  // loops: the step in which the last iteration began
-	iteration    int     // loops: the one that has begun last, counted from 1
-	passed       verdict // the newest that let it, or what is inside it, go on
+	iteration    int     // loops: the iteration begun last, counted from 1
+	passed       verdict // the newest that let it, or its inside, continue
 	by           int32   // the predicate of passed, -1 for none
 	reason       string
-	result       string   // also that of the last iteration
+	result       string   // also the last iteration's
 	parts        []string // Par: results by index
 	values       []string // as a scope: results that references use
 
@@ -128,7 +128,7 @@ func (r *Run) Step(now clocksync.Instant, in *Input, out *Output) {
 	r.out, r.now = out, max(r.now, now)
 	r.steps++
 	if r.leaving = -1; in.Kind == InLeft && !r.finished {
-		r.away(in.Node.Name)
+		r.removeNode(in.Node.Name)
 	}
 	if in.Kind == InEpoch {
 		r.epoch(in)
@@ -136,23 +136,23 @@ func (r *Run) Step(now clocksync.Instant, in *Input, out *Output) {
 	for !r.finished && len(r.timers) > 0 && r.frames[r.timers[0]].due <= r.now {
 		f := r.timers[0]
 		r.fail(f, r.late(f))
-		r.settle()
+		r.settleEnded()
 	}
 	if r.finished && in.Kind != InTick {
-		r.refuse(in, "the run has ended")
+		r.refuseInput(in, "the run has ended")
 	} else {
 		r.input(in)
 	}
-	r.settle()
-	r.place()
+	r.settleEnded()
+	r.placeWaiting()
 	if len(r.timers) > 0 {
 		out.Wake = r.frames[r.timers[0]].due
 	}
 	r.out = nil
 }
 
-// late says that the deadline of a construct has passed, and what waited in it. What is
-// around it tells which block failed, and not which other construct.
+// late says that the deadline of a construct has passed, and what waited in it. The construct
+// around it names the block that failed, and no other construct.
 func (r *Run) late(f int32) string {
 	n := &r.compiled.nodes[r.frames[f].node]
 	text := "its deadline of " + n.limit.String() + " has passed"
@@ -178,7 +178,7 @@ func (r *Run) subject(f int32) string {
 	} else {
 		text.WriteString(n.kind.String() + " " + n.label)
 	}
-	for _, i := range r.replicas(nil, f) {
+	for _, i := range r.appendReplicas(nil, f) {
 		text.WriteString("[" + strconv.Itoa(int(i)) + "]")
 	}
 	return text.String()
@@ -189,7 +189,7 @@ func (r *Run) input(in *Input) {
 	case InTick:
 	case InBegin:
 		if r.begun {
-			r.refuse(in, "the run has begun before")
+			r.refuseInput(in, "the run has begun before")
 			return
 		}
 		r.begun = true
@@ -198,42 +198,42 @@ func (r *Run) input(in *Input) {
 		r.verdict(in)
 	case InEpoch:
 		if !r.epoch(in) {
-			r.refuse(in, "a newer epoch than that of "+in.Decision.String()+" has begun")
+			r.refuseInput(in, "a newer epoch than that of "+in.Decision.String()+" has begun")
 		}
 	case InDone, InFailed:
 		r.block(in)
 	case InJoined:
-		r.join(in)
+		r.joinNode(in)
 	case InLeft:
-		r.left(in)
+		r.giveUpNode(in)
 	case InCancel:
 		if !r.begun {
-			r.refuse(in, "the run has not begun")
+			r.refuseInput(in, "the run has not begun")
 			return
 		}
-		r.frames[0].reason = in.Reason // The first frame is that of the body.
+		r.frames[0].reason = in.Reason // The first frame is the body's.
 		r.stop(0, Canceled)
 	default:
-		r.refuse(in, "there is no such input")
+		r.refuseInput(in, "there is no such input")
 	}
 }
 
-func (r *Run) refuse(in *Input, why string) {
+func (r *Run) refuseInput(in *Input, why string) {
 	r.out.Actions = append(r.out.Actions, Action{Kind: ActRefuse, Reason: in.Kind.String() + ": " + why, Block: in.Block, Node: in.Node.Name})
 }
 
-// act adds an action about a frame.
-func (r *Run) act(kind ActKind, f int32) *Action {
+// addAction adds an action about a frame.
+func (r *Run) addAction(kind ActKind, f int32) *Action {
 	at := len(r.out.replicas)
-	r.out.replicas = r.replicas(r.out.replicas, f)
+	r.out.replicas = r.appendReplicas(r.out.replicas, f)
 	replicas := r.out.replicas[at:len(r.out.replicas):len(r.out.replicas)]
 	r.out.Actions = append(r.out.Actions, Action{Kind: kind, Construct: int(r.frames[f].node), Replicas: replicas})
 	return &r.out.Actions[len(r.out.Actions)-1]
 }
 
-// replicas appends which replica of each replicated Par around it a frame is, from
+// appendReplicas appends which replica of each replicated Par around it a frame is, from
 // the outside in.
-func (r *Run) replicas(list []int32, f int32) []int32 {
+func (r *Run) appendReplicas(list []int32, f int32) []int32 {
 	at := len(list)
 	for g := f; g >= 0; g = r.frames[g].parent {
 		if p := r.frames[g].parent; p >= 0 && r.compiled.nodes[r.frames[p].node].times > 0 && !r.compiled.nodes[r.frames[g].node].handed {
@@ -247,14 +247,14 @@ func (r *Run) replicas(list []int32, f int32) []int32 {
 // start begins a construct. Whatever ends at once is put on the agenda, so that
 // this goes no deeper than the program is nested.
 func (r *Run) start(node, parent, index int32) {
-	f := r.alloc()
+	f := r.allocFrame()
 	n := &r.compiled.nodes[node]
 	x := &r.frames[f]
 	r.begins++
 	x.node, x.parent, x.index, x.state, x.seq = node, parent, index, running, r.begins
 	if parent >= 0 {
 		p := &r.frames[parent]
-		p.inside.push(r.beside, f)
+		p.inside.pushLink(r.beside, f)
 		p.live++
 	}
 	if n.limit > 0 {
@@ -269,7 +269,7 @@ func (r *Run) start(node, parent, index int32) {
 			x.parts = append(x.parts[:0], make([]string, count)...)
 		}
 		for _, q := range n.conds {
-			r.wait(f, q)
+			r.listWaiting(f, q)
 		}
 		for i := range int32(count) {
 			r.start(n.kids[min(int(i), len(n.kids)-1)], f, i)
@@ -277,7 +277,7 @@ func (r *Run) start(node, parent, index int32) {
 	case KindIf, KindCase:
 		r.decide(f)
 	case KindWhile, KindUntil:
-		input, why := r.resolve(f, n)
+		input, why := r.resolveInput(f, n)
 		if why != "" {
 			r.fail(f, why)
 			return
@@ -290,9 +290,9 @@ func (r *Run) start(node, parent, index int32) {
 		r.decide(f)
 	case KindDo:
 		for _, q := range n.async {
-			r.wait(f, q)
+			r.listWaiting(f, q)
 		}
-		r.attempt(f)
+		r.attemptBlock(f)
 	}
 }
 
@@ -304,9 +304,8 @@ func (r *Run) again(f int32) {
 	r.start(r.compiled.nodes[x.node].kids[0], f, 0)
 }
 
-// truth is what is known of a predicate: a verdict of an epoch that is over says
-// nothing.
-func (r *Run) truth(q int32) predicates.Truth {
+// truthOf is the known value of a predicate: a verdict of an earlier epoch says nothing.
+func (r *Run) truthOf(q int32) predicates.Truth {
 	v, newest := &r.verdicts[q], &r.epochs[r.compiled.syncOf[q]]
 	if v.decision.Term != newest.Term || v.decision.Epoch != newest.Epoch {
 		return predicates.Unknown
@@ -318,15 +317,15 @@ func (r *Run) truth(q int32) predicates.Truth {
 func (r *Run) decide(f int32) {
 	x := &r.frames[f]
 	n := &r.compiled.nodes[x.node]
-	r.unwait(f)
+	r.unlistFrame(f)
 	x.state = deciding
 	branch := Otherwise
 	by := n.conds[len(n.conds)-1]
 	for i, q := range n.conds {
-		truth := r.truth(q)
+		truth := r.truthOf(q)
 		if truth == predicates.Unknown {
 			for _, q := range n.conds[:i+1] {
-				r.wait(f, q)
+				r.listWaiting(f, q)
 			}
 			return
 		}
@@ -341,11 +340,11 @@ func (r *Run) decide(f int32) {
 		// The last iteration took no time. The next would be the same until some
 		// verdict in it changes.
 		for _, q := range n.inside {
-			r.wait(f, q)
+			r.listWaiting(f, q)
 		}
 		return
 	}
-	a := r.act(ActPass, f)
+	a := r.addAction(ActPass, f)
 	a.Predicate, a.Decision, a.Branch = r.compiled.names[by], r.verdicts[by].decision, branch
 	if x.state = running; x.passed.at <= r.verdicts[by].at {
 		x.passed = r.verdicts[by]
@@ -365,7 +364,7 @@ func (r *Run) decide(f int32) {
 	}
 }
 
-// epoch notes one that has begun, unless a newer one has.
+// epoch notes an epoch that has begun, unless a newer epoch has.
 func (r *Run) epoch(in *Input) bool {
 	i := slices.Index(r.compiled.syncs, in.Decision.Synchronizer)
 	return i < 0 || r.newer(i, in.Decision)
@@ -387,14 +386,14 @@ func (r *Run) verdict(in *Input) {
 	d := in.Decision
 	switch {
 	case !ok:
-		r.refuse(in, "the program does not read "+in.Predicate)
+		r.refuseInput(in, "the program does not read "+in.Predicate)
 		return
 	case d.Synchronizer != r.compiled.predicates[q].Synchronizer || d.Number == 0:
-		r.refuse(in, "the decision "+d.String()+" is not of the synchronizer of "+in.Predicate)
+		r.refuseInput(in, "the decision "+d.String()+" is not of the synchronizer of "+in.Predicate)
 		return
 	}
 	if !r.newer(int(r.compiled.syncOf[q]), d) {
-		r.refuse(in, "a newer epoch than that of "+d.String()+" has begun")
+		r.refuseInput(in, "a newer epoch than that of "+d.String()+" has begun")
 		return
 	}
 	if old := &r.verdicts[q]; old.truth == in.Truth && old.decision == d {
@@ -415,7 +414,7 @@ func (r *Run) verdict(in *Input) {
 			r.decide(f)
 		case in.Truth != predicates.True || x.state != running:
 		case n.kind == KindDo:
-			a := r.act(ActSignal, f)
+			a := r.addAction(ActSignal, f)
 			a.Block, a.Node, a.Predicate, a.Decision = x.id, r.hosts[x.host].Name, in.Predicate, d
 		case n.kind == KindPar:
 			x.passed, x.by = r.verdicts[q], q
@@ -424,7 +423,7 @@ func (r *Run) verdict(in *Input) {
 	}
 }
 
-// fail ends a construct as failed: what is inside it first.
+// fail ends a construct as failed, after its inside.
 func (r *Run) fail(f int32, reason string) {
 	x := &r.frames[f]
 	if x.state == stopping && x.cause == Done {
@@ -438,8 +437,8 @@ func (r *Run) fail(f int32, reason string) {
 	}
 }
 
-// stop tells what is inside a construct to end, and ends it, for a cause, when
-// all has. A cancellation goes before another cause, so that no else is run.
+// stop ends the inside of a construct and then, for a cause, the construct. A cancellation goes
+// before another cause, so that no else is run.
 func (r *Run) stop(f int32, cause Outcome) {
 	x := &r.frames[f]
 	if x.state == ended {
@@ -459,15 +458,15 @@ func (r *Run) stop(f int32, cause Outcome) {
 	if cause != Done {
 		r.clearTimer(f)
 	}
-	r.unwait(f)
+	r.unlistFrame(f)
 	if r.compiled.nodes[x.node].kind == KindDo && was != instead {
 		if was == queued {
-			r.dequeue(f)
-			r.conclude(f)
+			r.dequeueBlock(f)
+			r.concludeConstruct(f)
 			return
 		}
 		if r.hosts[x.host].present {
-			a := r.act(ActCancel, f)
+			a := r.addAction(ActCancel, f)
 			a.Block, a.Node, a.Reason = x.id, r.hosts[x.host].Name, x.reason
 		}
 		return
@@ -479,19 +478,19 @@ func (r *Run) stop(f int32, cause Outcome) {
 		r.stop(c, Canceled)
 	}
 	if r.frames[f].live == 0 {
-		r.conclude(f)
+		r.concludeConstruct(f)
 	}
 }
 
-// conclude ends a construct that was to stop and has nothing inside any more.
-func (r *Run) conclude(f int32) {
+// concludeConstruct ends a construct that was to stop and has nothing inside any more.
+func (r *Run) concludeConstruct(f int32) {
 	x := &r.frames[f]
 	n := &r.compiled.nodes[x.node]
 	switch {
 	case x.cause == Failed && n.els >= 0 && !x.elsed:
 		x.elsed, x.state, x.passed = true, instead, verdict{}
 		r.clearTimer(f)
-		r.unwait(f)
+		r.unlistFrame(f)
 		r.start(n.els, f, 0)
 	case x.cause == Done:
 		r.pass(f)
@@ -504,7 +503,7 @@ func (r *Run) conclude(f int32) {
 func (r *Run) pass(f int32) {
 	x := &r.frames[f]
 	n := &r.compiled.nodes[x.node]
-	a := r.act(ActPass, f)
+	a := r.addAction(ActPass, f)
 	a.Decision = x.passed.decision
 	if x.by >= 0 {
 		a.Predicate = r.compiled.names[x.by]
@@ -545,8 +544,8 @@ func (r *Run) end(f int32, outcome Outcome) {
 	n := &r.compiled.nodes[x.node]
 	x.state, x.cause = ended, outcome
 	r.clearTimer(f)
-	r.unwait(f)
-	a := r.act(ActEnd, f)
+	r.unlistFrame(f)
+	a := r.addAction(ActEnd, f)
 	a.Outcome, a.Reason, a.Block = outcome, x.reason, x.id
 	if outcome == Done {
 		a.Reason = ""
@@ -565,15 +564,15 @@ func (r *Run) end(f int32, outcome Outcome) {
 	r.agenda = append(r.agenda, f)
 }
 
-// settle tells parents of what has ended until nothing is left to tell.
-func (r *Run) settle() {
+// settleEnded tells parents which frames have ended, until nothing is left to tell.
+func (r *Run) settleEnded() {
 	for i := 0; i < len(r.agenda); i++ {
 		r.told(r.agenda[i])
 	}
 	r.agenda = r.agenda[:0]
 }
 
-// told lets a parent go on after something inside it has ended.
+// told lets a parent continue after something inside it has ended.
 func (r *Run) told(c int32) {
 	child := &r.frames[c]
 	f, outcome, reason, result, index, handed := child.parent, child.cause, child.reason, child.result, child.index, r.compiled.nodes[child.node].handed
@@ -587,8 +586,8 @@ func (r *Run) told(c int32) {
 	if p := &r.frames[f]; outcome == Done && child.passed.at >= p.passed.at && p.state != stopping {
 		p.passed = child.passed
 	}
-	r.frames[f].inside.remove(r.beside, c)
-	r.release(c)
+	r.frames[f].inside.removeLink(r.beside, c)
+	r.releaseFrame(c)
 	x := &r.frames[f]
 	n := &r.compiled.nodes[x.node]
 	x.live--
@@ -598,7 +597,7 @@ func (r *Run) told(c int32) {
 	switch {
 	case x.state == stopping:
 		if x.live == 0 {
-			r.conclude(f)
+			r.concludeConstruct(f)
 		}
 	case outcome != Done:
 		r.fail(f, reason)
@@ -625,7 +624,7 @@ func (r *Run) told(c int32) {
 func (r *Run) finish(f int32) {
 	x := &r.frames[f]
 	r.finished = true
-	a := r.act(ActFinish, f)
+	a := r.addAction(ActFinish, f)
 	if a.Outcome = x.cause; x.cause != Done {
 		a.Reason = x.reason
 		return
@@ -637,8 +636,8 @@ func (r *Run) finish(f int32) {
 	}
 }
 
-// resolve finds the input of a block or loop, or says why there is none.
-func (r *Run) resolve(f int32, n *node) (input, why string) {
+// resolveInput finds the input of a block or loop, or says why there is none.
+func (r *Run) resolveInput(f int32, n *node) (input, why string) {
 	switch input = n.input; n.from.kind {
 	case refNone:
 	case refResult:
@@ -675,7 +674,7 @@ func (r *Run) resolve(f int32, n *node) (input, why string) {
 func (r *Run) take(n *node, input string) (given, why string) {
 	if t := &r.taken; t.by != n || t.input != input {
 		t.by, t.input = n, input
-		if t.given, t.why = n.takes.take(input); t.why != "" {
+		if t.given, t.why = n.takes.takeValue(input); t.why != "" {
 			t.why = "what it is given does not fit its declared input: " + t.why
 		}
 	}
@@ -686,22 +685,22 @@ func (r *Run) take(n *node, input string) (given, why string) {
 func (r *Run) block(in *Input) {
 	f, ok := r.blocks[in.Block.Instance]
 	if !ok || r.frames[f].id != in.Block {
-		r.refuse(in, "block "+in.Block.String()+" has ended, or was given up, or never started")
+		r.refuseInput(in, "block "+in.Block.String()+" has ended, or was given up, or never started")
 		return
 	}
 	switch {
 	case in.Kind == InFailed:
-		r.leave(f)
+		r.leaveNode(f)
 		r.attemptFailed(f, in.Reason)
 	case in.Decision.Number == 0:
-		r.refuse(in, "block "+in.Block.String()+" ended by no decision")
+		r.refuseInput(in, "block "+in.Block.String()+" ended by no decision")
 	default:
 		r.done(f, in)
 	}
 }
 
-// joining reports whether a JOIN waits for what it has cancelled: of that it takes
-// the results of blocks that had ended by themselves. One of them may be why its
+// joining reports whether a JOIN waits for the blocks that it has cancelled. It takes the
+// results of blocks that ended before the cancellation reached them: one of them may be why its
 // predicate is true.
 func (r *Run) joining(f int32) bool {
 	if f < 0 {
@@ -711,8 +710,8 @@ func (r *Run) joining(f int32) bool {
 	return r.compiled.nodes[x.node].kind == KindPar && x.state == stopping && x.cause == Done
 }
 
-// misfit says why a result that is read is not one of its block; empty if it is one. Null
-// is one of every block: one that a predicate cancels may have nothing to tell.
+// misfit says why a result that is read does not fit its block; empty if it fits. Null fits
+// every block: a block that a predicate cancels may have nothing to tell.
 func (r *Run) misfit(n *node, result string) string {
 	if !n.need || result == "" || len(result) > MaxResultBytes {
 		return ""
@@ -733,7 +732,7 @@ func (r *Run) misfit(n *node, result string) string {
 // done ends a block with its result.
 func (r *Run) done(f int32, in *Input) {
 	x := &r.frames[f]
-	r.leave(f)
+	r.leaveNode(f)
 	n := &r.compiled.nodes[x.node]
 	switch why := r.misfit(n, in.Result); {
 	case len(in.Result) > MaxResultBytes:
@@ -748,7 +747,7 @@ func (r *Run) done(f int32, in *Input) {
 	x.passed = verdict{decision: in.Decision, at: r.steps}
 	// It may have ended before the cancellation reached it.
 	if x.state == stopping && !r.joining(x.parent) {
-		r.conclude(f)
+		r.concludeConstruct(f)
 		return
 	}
 	r.end(f, Done)

@@ -86,8 +86,8 @@ func (t Type) Fits(want Type) bool {
 	return t.Base == want.Base || t.Base == Int && want.Base == Float
 }
 
-// check refuses a type that was put together wrongly.
-func (t Type) check(depth int) error {
+// checkType refuses a type that was put together wrongly.
+func (t Type) checkType(depth int) error {
 	switch {
 	case depth > 16:
 		return errors.New("a type nested more than 16 deep: use any for its inner parts")
@@ -98,7 +98,7 @@ func (t Type) check(depth int) error {
 	case t.Base == List && t.Elem.Base == None:
 		return errors.New("a list of nothing: use [any]")
 	case t.Base == List:
-		return t.Elem.check(depth + 1)
+		return t.Elem.checkType(depth + 1)
 	}
 	for i, f := range t.Fields {
 		switch {
@@ -109,15 +109,15 @@ func (t Type) check(depth int) error {
 		case f.Type.Base == None:
 			return fmt.Errorf("field %q has no value: use another type", f.Name)
 		}
-		if err := f.Type.check(depth + 1); err != nil {
+		if err := f.Type.checkType(depth + 1); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// either is the type of what is one of the two.
-func either(a, b Type) Type {
+// eitherType is the type of values that have one of the two types.
+func eitherType(a, b Type) Type {
 	switch {
 	case a.Base == None && b.Base == None:
 		return a
@@ -131,9 +131,9 @@ func either(a, b Type) Type {
 	return Type{Base: Any}
 }
 
-// misfit says where a value does not fit a type, and is empty if it does. With null
-// allowed, null fits every type, as what is not there.
-func (t Type) misfit(v any, null bool) string { return t.misfitAt("", v, null) }
+// findMisfit says where a value does not fit a type, and is empty if it does. With null
+// allowed, null fits every type, as a missing value.
+func (t Type) findMisfit(v any, null bool) string { return t.misfitAt("", v, null) }
 
 func (t Type) misfitAt(at string, v any, null bool) string {
 	fits := t.Base == Any
@@ -175,34 +175,34 @@ func (t Type) misfitAt(at string, v any, null bool) string {
 		return ""
 	}
 	text, _ := json.Marshal(v)
-	return cmp.Or(at, "it") + " is " + clip(string(text)) + " and should be " + t.String()
+	return cmp.Or(at, "it") + " is " + clipText(string(text)) + " and should be " + t.String()
 }
 
-// loose reports whether part of a value of the type may be anything.
-func (t Type) loose() bool {
-	return t.Base == Any || t.Base == List && t.Elem.loose() ||
-		t.Base == Record && slices.ContainsFunc(t.Fields, func(f Field) bool { return f.Type.loose() })
+// isLoose reports whether part of a value of the type may be anything.
+func (t Type) isLoose() bool {
+	return t.Base == Any || t.Base == List && t.Elem.isLoose() ||
+		t.Base == Record && slices.ContainsFunc(t.Fields, func(f Field) bool { return f.Type.isLoose() })
 }
 
-// records reports whether a value of the type has a record in it.
-func (t Type) records() bool { return t.Base == Record || t.Base == List && t.Elem.records() }
+// hasRecords reports whether a value of the type has a record in it.
+func (t Type) hasRecords() bool { return t.Base == Record || t.Base == List && t.Elem.hasRecords() }
 
-// decoded reads a JSON text, with all digits of its numbers.
-func decoded(text string) (v any, err error) {
+// decodeJSON reads a JSON text, with all digits of its numbers.
+func decodeJSON(text string) (v any, err error) {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
 	err = d.Decode(&v)
 	return v, err
 }
 
-// take makes of a JSON text what a block that wants the type is given: the fields of
+// takeValue makes of a JSON text what a block that wants the type is given: the fields of
 // records have the names that it has for them. why says where the text does not fit.
-func (t Type) take(text string) (given, why string) {
-	v, err := decoded(text)
+func (t Type) takeValue(text string) (given, why string) {
+	v, err := decodeJSON(text)
 	if err != nil {
 		return "", err.Error()
 	}
-	if why := t.misfit(v, true); why != "" || !t.rename(v) {
+	if why := t.findMisfit(v, true); why != "" || !t.rename(v) {
 		return text, why
 	}
 	var b strings.Builder

@@ -61,7 +61,7 @@ func TestTake(t *testing.T) {
 		{record, `{"sum":3}`, "", `it has no field of`},
 		{Type{Base: Record, Fields: []Field{{"a", Type{Base: Any}}}}, `{"a":{"<":1.50,"B":[]}}`, `{"a":{"<":1.50,"B":[]}}`, ""},
 	} {
-		got, why := c.of.take(c.text)
+		got, why := c.of.takeValue(c.text)
 		if why != c.why || why == "" && got != c.want {
 			t.Errorf("%s as %v: %s, %s", c.text, c.of, got, why)
 		}
@@ -81,7 +81,7 @@ func TestTakeWhatFits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, why := want.take(string(text))
+		got, why := want.takeValue(string(text))
 		if why != "" {
 			t.Fatalf("%s as %v: %s", text, want, why)
 		}

@@ -29,7 +29,7 @@ func (r *Run) Waits(limit int) (list []Wait, more int) {
 	slices.SortFunc(found, func(a, b int32) int { return cmp.Compare(r.frames[a].seq, r.frames[b].seq) })
 	for _, f := range found[:min(limit, len(found))] {
 		x := &r.frames[f]
-		w := Wait{Construct: int(x.node), Replicas: r.replicas(nil, f)}
+		w := Wait{Construct: int(x.node), Replicas: r.appendReplicas(nil, f)}
 		w.For = r.waitsFor(f)
 		list = append(list, w)
 	}
@@ -45,8 +45,8 @@ func (r *Run) waitsFor(f int32) string {
 	return r.undecided(n)
 }
 
-// oldestWaiting finds what has waited longest of a construct and what is inside it, -1
-// if nothing does.
+// oldestWaiting finds the frame that has waited longest, of a construct and its inside; -1 if
+// none waits.
 func (r *Run) oldestWaiting(f int32) int32 {
 	oldest := int32(-1)
 	if s := r.frames[f].state; s == deciding || s == queued {
@@ -63,7 +63,7 @@ func (r *Run) oldestWaiting(f int32) int32 {
 // undecided says what a switch waits for.
 func (r *Run) undecided(n *node) string {
 	for _, q := range n.conds {
-		if r.truth(q) == predicates.Unknown {
+		if r.truthOf(q) == predicates.Unknown {
 			return r.compiled.names[q] + ", which is unknown"
 		}
 	}
@@ -81,7 +81,7 @@ func (r *Run) lacks(p *proc) string {
 	}
 	there := 0
 	for i := range r.hosts {
-		if p.fits(&r.hosts[i]) {
+		if p.fitsHost(&r.hosts[i]) {
 			there++
 		}
 	}

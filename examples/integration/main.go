@@ -1,7 +1,7 @@
 // Integration: a program of four processes that refine an integral side by side
 // until their errors are together below a bound, by DO-UNTIL around a PAR (PEGASUS
 // paper, section 2.2). With -kills it ends processes on its way: nodes, and the
-// synchronizer that runs the program, which goes on from its journal.
+// synchronizer that runs the program, which continues from its journal.
 package main
 
 import (

@@ -292,7 +292,7 @@ func TestManyNamesLockNobodyOut(t *testing.T) {
 			}
 			a.apply()
 			a.hears("s", term)
-			if name == "no handler" || name == "to be heard" { // It knew the entry: what was forgotten of that cannot be told from new ones.
+			if name == "no handler" || name == "to be heard" { // It knew the entry: forgotten signals of that cannot be told from new ones.
 				a.enterAgain()
 			}
 			a.hears("far", farTerm)
@@ -343,8 +343,8 @@ func TestANewerTermIsNotLost(t *testing.T) {
 	}
 }
 
-// TestTheSameFiringIsToldAndApplied: a hello tells the fates of firings, and the same one of
-// a later term is answered with that of the first, also once this has it.
+// TestTheSameFiringIsToldAndApplied: a hello tells the fates of firings, and the same one of a
+// later term is answered with the fate of the first, also once this has it.
 func TestTheSameFiringIsToldAndApplied(t *testing.T) {
 	a := newAttacked(t)
 	fired := func(term uint64, witness uint64) *wire.Signals {
@@ -394,7 +394,7 @@ func TestTheSameFiringIsToldAndApplied(t *testing.T) {
 	if got := answers(); got != "1000 applied;1001 applied;" {
 		t.Errorf("answers once it was applied %q", got)
 	}
-	if s := a.Stats(); s.Fates[control.Applied] != 4 { // Two were those of newAttacked.
+	if s := a.Stats(); s.Fates[control.Applied] != 4 { // Two came from newAttacked.
 		t.Errorf("%d were applied", s.Fates[control.Applied])
 	}
 }
@@ -498,7 +498,7 @@ func TestFatesAreToldUntilTheyAreRecorded(t *testing.T) {
 	told := func(after time.Duration) (answers []wire.Answer) {
 		a.now = a.now.Add(after)
 		var out agentcore.Output
-		for range 2 { // What is told again goes out a moment later.
+		for range 2 { // Repeated reports go out a moment later.
 			a.now = a.now.Add(5 * time.Millisecond)
 			a.Flush(a.now, stamp(a.now), &out)
 			for _, k := range out.Acks {

@@ -17,11 +17,11 @@ const (
 
 // takeQuality takes what the stamps rest on from now on.
 //
-// The stamps of one incarnation are of one timeline, and none of them is made
-// after the clock has contradicted the ones before: in both cases they could not
-// be true and in order. So the member comes back as a new incarnation, in which
-// its open state begins again. Only the first timeline of a member, whose stamps
-// had no bound before, needs no more than another hello.
+// The stamps of an incarnation are on a single timeline, and none of them is made after the
+// clock has contradicted the ones before: in both cases they could not be true and in order. So
+// the member comes back as a new incarnation, in which its open state begins again. Only the
+// first timeline of a member, whose stamps had no bound before, needs no more than another
+// hello.
 func (c *Core) takeQuality(now clocksync.Instant, q clocksync.Quality) ClockNews {
 	before := c.quality
 	if q == before {
@@ -82,7 +82,7 @@ func (c *Core) restartState(now clocksync.Instant, at *clocksync.Stamp) {
 	}
 }
 
-// first is where the open state, or the one that is to begin again, began first; nothing if that was not told.
+// first is where the open state, or the state to begin again, began first; nothing if that was not told.
 func (c *Core) first() wire.Same {
 	number := c.seq
 	if !c.open {
@@ -99,7 +99,7 @@ func (c *Core) first() wire.Same {
 	return wire.Same{Seq: number, Incarnation: c.hello.Incarnation, Of: number}
 }
 
-// isSame is what a hello says of the open state, or of the one that is to begin again.
+// isSame is what a hello says of the open state, or of the state to begin again.
 func (c *Core) isSame() wire.Same {
 	if s := c.first(); s == c.same {
 		return s
@@ -107,7 +107,7 @@ func (c *Core) isSame() wire.Same {
 	return wire.Same{}
 }
 
-// rejoinWithSame is rejoin for what is only a change of the clock: the open state is the one that it was.
+// rejoinWithSame is rejoin for a mere change of the clock: the open state stays the same.
 func (c *Core) rejoinWithSame(now clocksync.Instant) {
 	first := c.first()
 	c.beginIncarnation(now)

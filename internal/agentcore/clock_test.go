@@ -77,7 +77,7 @@ func (c *clocked) set(n int64, within clocksync.Interval) {
 	}
 }
 
-// news flushes and expects a batch with news, before what is told again.
+// news flushes and expects a batch with news, before repeated reports.
 func (c *clocked) news(within clocksync.Interval) wire.Batch {
 	c.t.Helper()
 	if c.flush(within); len(c.out.Batches) == 0 || c.out.Batches[0].Again || len(c.out.Batches[0].Reports) == 0 {
@@ -208,9 +208,9 @@ func TestSameStateIsSaidFirst(t *testing.T) {
 	}
 }
 
-// TestAnotherTimelineWhileRefused: the next synchronizer refuses the timeline of
-// the one before, and states go on being set until the clock is measured against
-// the next one's. None of them is told to it.
+// TestAnotherTimelineWhileRefused: the next synchronizer refuses the timeline of the one
+// before, and states continue to be set until the clock is measured against the next one's.
+// None of them is reported to it.
 func TestAnotherTimelineWhileRefused(t *testing.T) {
 	c := newClocked(t, peer(root, clocksync.Synchronized))
 	c.set(1, clocksync.Around(5000, 10))
@@ -263,8 +263,8 @@ func TestAnotherTimelineOfALevel(t *testing.T) {
 	}
 }
 
-// TestUntrusted: after a contradiction nothing of before is carried over, and no
-// interval is told until there is a bound again.
+// TestUntrusted: after a contradiction nothing of before is carried over, and no interval is
+// reported until there is a bound again.
 func TestUntrusted(t *testing.T) {
 	c := newClocked(t, peer(root, clocksync.Synchronized))
 	c.set(1, clocksync.Around(5000, 10))

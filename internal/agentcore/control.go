@@ -9,7 +9,7 @@ import (
 
 // The times of a [Control].
 const (
-	// DefaultSilence is that of a [Rule].
+	// DefaultSilence is the default of a [Rule].
 	DefaultSilence = 2 * time.Second
 	// MinSilence and MaxSilence bound it: whoever leads says so every 250 ms.
 	MinSilence = 500 * time.Millisecond
@@ -46,10 +46,10 @@ const (
 	EffectCancel                       // the region is to be cancelled; once for each rule
 )
 
-// Control says whether the members of one connection are controlled, and what becomes of
-// their regions while they are not. It is pure: each call gets the present instant on the
-// local monotonic clock, and [Control.Turn] tells what has come about. It must not be
-// used by two goroutines at once.
+// Control says whether the members of a connection are controlled, and what becomes of their
+// regions while they are not. It is pure: each call gets the present instant on the local
+// monotonic clock, and [Control.Turn] tells what has come about. It must not be used by two
+// goroutines at once.
 //
 // Control is lost
 //
@@ -59,9 +59,9 @@ const (
 //     the server that was completed: then nothing is on the way, or waits, that was sent
 //     before. So a process that stood still first takes what has come meanwhile.
 //
-// It is back when who leads is heard, and the server is there. The time without control is
-// that in which the process ran: what is between two looks that are more than a second
-// apart counts for nothing.
+// It is back when who leads is heard, and the server is there. The time without control is that
+// in which the process ran: time between two looks that are more than a second apart counts for
+// nothing.
 type Control struct {
 	leader string // that has taken a member in last
 	term   uint64 // of that
@@ -79,12 +79,12 @@ type Control struct {
 	heardAt clocksync.Instant // when who leads was heard last
 	backAt  clocksync.Instant // when the server came back last
 	owedAt  clocksync.Instant // when a region was cancelled last
-	toldAt  clocksync.Instant // when control was lost, as was told
+	toldAt  clocksync.Instant // when control was lost, as reported
 
 	ran   time.Duration // how long the process has run by now; all below is by this
 	heard time.Duration // when who leads was heard last
 	trip  time.Duration // the beginning of the last round trip that was completed
-	asked time.Duration // that of the one in progress
+	asked time.Duration // the number of the one in progress
 	askAt time.Duration // not before
 }
 
@@ -112,7 +112,7 @@ func (c *Control) advance(now clocksync.Instant) {
 	}
 }
 
-// Accepted takes note of who has taken a member in.
+// Accepted notes the synchronizer that has taken a member in.
 func (c *Control) Accepted(now clocksync.Instant, synchronizer string, term uint64) {
 	if synchronizer != c.leader {
 		c.leader, c.term, c.beats = synchronizer, 0, false
@@ -121,11 +121,11 @@ func (c *Control) Accepted(now clocksync.Instant, synchronizer string, term uint
 	c.Hear(now, now)
 }
 
-// Leader is who has taken a member in last, whose beats count.
+// Leader is the synchronizer that took a member in last, and whose beats count.
 func (c *Control) Leader() string { return c.leader }
 
-// Beat takes a beat of a process that is that synchronizer. One that does not lead, or not
-// any more, is not who controls.
+// Beat takes a beat of a process that is that synchronizer. A process that does not lead, or
+// not any more, is not in control.
 func (c *Control) Beat(now clocksync.Instant, term uint64, leads bool) {
 	if !leads || term < c.term || term >= maxTermBeats {
 		return
@@ -158,8 +158,7 @@ func (c *Control) Server(now clocksync.Instant, away bool) {
 }
 
 // Enter begins a rule, and returns its number, from 1, and whether control is lost for it
-// already. What is known while there are no rules is that a region of who asks is
-// controlled.
+// already. While there are no rules, a region of the caller counts as controlled.
 func (c *Control) Enter(now clocksync.Instant, r Rule) (number uint64, lost bool) {
 	c.advance(now)
 	if r.Silence == 0 {

@@ -86,7 +86,7 @@ func TestCanceledOnlyWithoutControl(t *testing.T) {
 		rule, _ := c.Enter(now, agentcore.Rule{Silence: silence, CancelAfter: after})
 		var (
 			waits            int                     // beats that are on the way
-			sent             = now                   // the last one that has come to the server, and was not lost there
+			sent             = now                   // the last message that has come to the server, and was not lost there
 			heard            = now                   // ... and that was taken
 			asked            = clocksync.Instant(-1) // the round trip in progress
 			awaySince        = clocksync.Instant(-1)

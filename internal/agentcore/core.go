@@ -35,8 +35,7 @@ var (
 	ErrNoState    = errors.New("there is no open state")
 )
 
-// Core is the machine of one member. It must not be used by two goroutines at
-// once.
+// Core is the machine of a member. It must not be used by two goroutines at once.
 type Core struct {
 	hello     wire.Hello
 	batchSize uint64
@@ -45,7 +44,7 @@ type Core struct {
 	virtual   bool
 	local     bool
 
-	// What the stamps rest on: now, and as it was told last.
+	// What the stamps rest on: now, and as reported last.
 	quality, tagged clocksync.Quality
 	taggedAt        clocksync.Instant
 	retag           bool // the quality has changed since the hello
@@ -55,12 +54,12 @@ type Core struct {
 	ring   ring
 	seq    uint64    // of the last transition: the start of the open state, or an end
 	same   wire.Same // a state that has begun again, or is to
-	base   uint64    // that of the last one of the incarnations before
+	base   uint64    // the number of the last one of the incarnations before
 	open   bool
 	reopen bool              // a state holds, and begins as soon as there is a stamp for it
 	begun  bool              // it began in an incarnation before, and takes the number again that it had
 	row    []scgs.Value      // of a state to reopen
-	was    scgs.Schema       // of row: its state holds and is not what is declared since; nil: there is none
+	was    scgs.Schema       // of row: its state holds and is not the state declared since; nil: there is none
 	start  clocksync.Stamp   // of the last state
 	alive  clocksync.Stamp   // virtual: a stamp at which it held, the newest
 	read   clocksync.Instant // the newest reading
@@ -95,7 +94,7 @@ type Core struct {
 	resends      []wire.Resend     // by their numbers, apart from each other; at most maxResends
 	answers      []wire.Answer
 	answerAt     clocksync.Instant // when they go out; MaxInstant if there are none
-	tellAt       clocksync.Instant // when fates that are not recorded are told again; MaxInstant: not before there is news
+	tellAt       clocksync.Instant // when unrecorded fates are repeated; MaxInstant: not before there is news
 	tellPause    time.Duration
 	stats        Stats
 
@@ -106,9 +105,8 @@ type Core struct {
 
 	// Of the multiplexer that gives its evidence.
 	listed bool // on the roster: it has no heartbeat of its own
-	// place is where on it, counted from 1. It is guarded by what guards the
-	// Multiplexer and not by what guards the Core: Drop of one member writes
-	// that of another.
+	// place is where on it, counted from 1. It is guarded by what guards the Multiplexer and
+	// not by what guards the Core: Drop of a member writes another's.
 	place int
 
 	step uint64 // by which it goes above an incarnation that it has learnt of
@@ -137,7 +135,7 @@ type Stats struct {
 // or after their time.
 func (s *Stats) Late() uint64 { return s.Fates[control.NoSuchEntry] + s.Fates[control.Expired] }
 
-// DefaultBatchSize is that of Options.
+// DefaultBatchSize is the default of Options.
 const DefaultBatchSize = 64
 
 const (
@@ -196,7 +194,7 @@ func (c *Core) Codec() *wire.BatchCodec { return c.codec }
 // Wake is [Due.Wake].
 func (c *Core) Wake() clocksync.Instant { return c.wakeAt() }
 
-// Synchronizer names the one that has taken the member in last.
+// Synchronizer names the synchronizer that took the member in last.
 func (c *Core) Synchronizer() string { return c.synchronizer }
 
 // Incarnation is the one of the next hello.
@@ -263,7 +261,7 @@ func (c *Core) beginState(now clocksync.Instant, at *clocksync.Stamp, row []scgs
 	c.skipState()
 	c.begin(at, row, words)
 	c.noteChange(now)
-	if c.was != nil { // Here is one that fits.
+	if c.was != nil { // This one fits.
 		if c.was, c.hello.Typed, c.hello.Schema = nil, false, nil; !c.welcome {
 			c.helloAgain(now)
 		}
@@ -272,7 +270,7 @@ func (c *Core) beginState(now clocksync.Instant, at *clocksync.Stamp, row []scgs
 }
 
 // Unfit is the row of the state that holds, and how that was declared, if a welcome has
-// declared another one since: to go on it has to be set again. Nil if there is none.
+// declared another one since: to continue, it has to be set again. Nil if there is none.
 func (c *Core) Unfit() (row []scgs.Value, of scgs.Schema) { return c.row, c.was }
 
 // tellUnfitType has the synchronizer told the type of the program's state, which it can only refuse.
@@ -343,7 +341,8 @@ func (c *Core) resumeState(at *clocksync.Stamp) {
 }
 
 // skipState gives up a state that was to begin as soon as there was a stamp for it: it is over.
-// Its number, if it has one, is not used again, so that it is missed by who has not heard of it.
+// Its number, if it has one, is not used again, so that a synchronizer that has not heard of it
+// misses it.
 func (c *Core) skipState() {
 	if c.reopen && c.begun {
 		c.seq++
@@ -367,7 +366,7 @@ func (c *Core) begin(at *clocksync.Stamp, row []scgs.Value, words []uint64) {
 // toldBelow is the position below which transitions have been told.
 func (c *Core) toldBelow() uint64 {
 	if !c.welcome {
-		return c.ring.first // What was sent last may not have arrived.
+		return c.ring.first // The last message may not have arrived.
 	}
 	return c.sent
 }

@@ -63,7 +63,7 @@ func (c *Core) takeWelcome(now clocksync.Instant, w *wire.Welcome, out *Output) 
 	return Recalled
 }
 
-// hear takes note of who has sent something.
+// hear notes the sender of a message.
 func (c *Core) hear(now clocksync.Instant, synchronizer string) {
 	if synchronizer == c.synchronizer {
 		c.led, c.claimed = now, clocksync.MaxInstant
@@ -98,7 +98,7 @@ func (c *Core) recallBatch(now clocksync.Instant) {
 }
 
 // helloAgain has the member say hello again, though not sooner than a pause after the last time.
-// One that is welcome goes on meanwhile: whoever has called may be nobody.
+// A welcome member continues meanwhile: the caller may be no synchronizer.
 func (c *Core) helloAgain(now clocksync.Instant) {
 	at := max(now, c.helloSent.Add(firstHelloPause))
 	if !c.welcome || c.greets {
@@ -107,9 +107,9 @@ func (c *Core) helloAgain(now clocksync.Instant) {
 	c.greets, c.helloAt, c.helloPause = c.welcome, at, firstHelloPause
 }
 
-// beginIncarnation begins a new incarnation with the open state. The numbers go on, so that what the
-// synchronizer lacks of the incarnations before is missing between them: what was lost on the
-// way as well as what was never sent.
+// beginIncarnation begins a new incarnation with the open state. The numbers continue, so that what the
+// synchronizer lacks of the incarnations before is missing between them: reports lost on the way as
+// well as reports never sent.
 func (c *Core) beginIncarnation(now clocksync.Instant) {
 	c.stats.Rejoins++
 	c.hello.Incarnation++
@@ -131,9 +131,9 @@ func (c *Core) beginIncarnation(now clocksync.Instant) {
 	c.recallBatch(now)
 }
 
-// above goes above an incarnation of the member that is known to the synchronizer. The own
-// one is older and not: the clock that it was taken from was set back, or the one that has replaced it
-// is gone.
+// above goes above an incarnation of the member that is known to the synchronizer. The own one is
+// older and not: the clock that it was taken from was set back, or the incarnation that has replaced
+// it is gone.
 func (c *Core) above(now clocksync.Instant, known uint64) Reception {
 	reception := Recalled
 	if c.once {
@@ -220,8 +220,8 @@ func (c *Core) takeProbe(now clocksync.Instant, p *wire.Probe) {
 	}
 }
 
-// takeResend takes a request for reports. What is asked for twice, and what is next to it,
-// is one request; of too many the last two are one, with what is between them.
+// takeResend takes a request for reports. Overlapping and adjacent ranges are one request; of
+// too many ranges the last two become one, with all between them.
 func (c *Core) takeResend(r *wire.Resend) {
 	from, to := max(r.From, 1), min(r.To, c.seq)
 	if r.Incarnation != c.hello.Incarnation || from > to {
@@ -240,9 +240,10 @@ func (c *Core) takeResend(r *wire.Resend) {
 	}
 }
 
-// takeSignals offers those of a frame. Its sender may be in another term than the one that has
-// taken the member in, which then says hello and so learns of it, or tells of its own: what a
-// newer term has decided is not answered until then, and comes again.
+// takeSignals offers the signals of a frame. Its sender may be in another term than the
+// synchronizer that has taken the member in, and the member then says hello and so learns of
+// it, or tells of its own: what a newer term has decided is not answered until then, and comes
+// again.
 func (c *Core) takeSignals(now clocksync.Instant, m *wire.Signals, out *Output) {
 	if c.term != m.Term && c.synchronizer == m.Synchronizer && c.synchronizer != "" && m.Incarnation == c.hello.Incarnation {
 		c.helloAgain(now)

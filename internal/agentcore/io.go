@@ -15,17 +15,16 @@ type Kind uint8
 
 // The inputs of a step, and what they leave in the [Output] beside [Due].
 const (
-	// InTick takes what is due: messages. At was read for it, while no state could
-	// change, and is the evidence that the open state holds. It counts only if it is
-	// above the start of that state (a clock may give the same reading twice), so the
-	// caller reads again until it is. With All everything that is there is told,
-	// whatever its age.
+	// InTick takes the messages that are due. At was read for it, while no state could change,
+	// and is the evidence that the open state holds. It counts only if it is above the start of
+	// that state (a clock may give the same reading twice), so the caller reads again until it
+	// is. With All it takes all reports, whatever their age.
 	InTick Kind = iota + 1
-	// InState ends the open state and begins the one of Row at At; Err says why not.
-	// A virtual member's state may have begun before the one before it ended, when the
-	// level below forms its epoch again with fewer members. Then it begins with the first InAlive
-	// that is late enough: part of the truth, and true. What is now does not matter
-	// while there is [Due.News].
+	// InState ends the open state and begins the one of Row at At; Err says why not. A virtual
+	// member's state may have begun before the one before it ended, when the level below forms
+	// its epoch again with fewer members. Then it begins with the first InAlive that is late
+	// enough: part of the truth, and true. The present instant does not matter while there is
+	// [Due.News].
 	InState
 	InEnd   // the open state ends at At, and the member has none; Err
 	InAlive // the open state of a virtual member still held at At; Err
@@ -37,10 +36,10 @@ const (
 	// used: Clock.
 	InClock
 	InWelcome     // a synchronizer's answer to a hello, or its call for one: Reception
-	InRecall      // what was sent may be lost: the member introduces itself again
+	InRecall      // messages may be lost: the member introduces itself again
 	InMultiplexer // Multiplexer speaks for the member from now on; empty: it does itself. It introduces itself again.
-	InGreet       // what was told is not whole: the member says hello, though it is welcome
-	InHurry       // what there is to tell is told at once, whatever its age
+	InGreet       // the reports have gaps: the member says hello, though it is welcome
+	InHurry       // all reports are sent at once, whatever their age
 	InProbe       // evidence is asked for: the next tick with a stamp late enough gives it
 	InResend      // reports were lost; all requests before a tick are answered together
 	// InSignals offers signals to the regions: Fresh. The signals are kept; the slice
@@ -92,9 +91,9 @@ type Input struct {
 	All         bool   // of InTick
 }
 
-// Output is what one step asks for and tells. Step truncates and fills the slices,
-// which share no memory with the Core; the caller copies what it keeps. What is to be
-// sent is in the order of the fields.
+// Output is what one step asks for and tells. Step truncates and fills the slices, which share
+// no memory with the Core; the caller copies what it keeps. Messages are to be sent in the
+// order of the fields.
 type Output struct {
 	Hellos  []wire.Hello // at most one
 	Batches []wire.Batch
@@ -107,7 +106,7 @@ type Output struct {
 	Why       string            // it was Ignored
 	Fresh     []control.Outcome // of InSignals: those that are no copies, with their fates so far
 	Entry     uint64            // of InEnter
-	Lacks     string            // of InPart: what is not known yet; empty: it may leave
+	Lacks     string            // of InPart: the unknown facts; empty: it may leave
 	Signal    *control.Signal   // of InExit and InNext, nil if there is none
 	Due
 
@@ -130,7 +129,7 @@ type Due struct {
 	News bool
 }
 
-// Ack is an acknowledgement and the synchronizer whose signals it answers: that of
+// Ack is an acknowledgement and the synchronizer whose signals it answers: the synchronizer of
 // the member's group, or another one.
 type Ack struct {
 	To string
@@ -206,9 +205,9 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 	out.Due = c.due()
 }
 
-// State is a step with [InState] alone: a program sets states under the lock of its
-// process, and to fill in an Input and clear an Output takes 25 ns beside the 90 ns
-// that all of agent.Member.Set does. The stamp becomes one that is no older than those before it.
+// State is a step with [InState] alone: a program sets states under the lock of its process, and
+// to fill in an Input and clear an Output takes 25 ns beside the 90 ns that all of
+// agent.Member.Set does. The stamp becomes no older than those before it.
 func (c *Core) State(now clocksync.Instant, at *clocksync.Stamp, row []scgs.Value) (Due, error) {
 	err := c.beginState(now, at, row, nil)
 	return c.due(), err

@@ -174,7 +174,7 @@ func (r *lossy) take(t *rapid.T, b *wire.Batch) {
 	}
 }
 
-// ask advances over what is known without a gap and asks for what is missing.
+// ask advances over the numbers known without a gap and asks for the missing ones.
 func (r *lossy) ask() {
 	for r.known[r.last+1].begun || r.known[r.last+1].ended {
 		r.last++
@@ -251,7 +251,7 @@ func TestRingIsBounded(t *testing.T) {
 	}
 }
 
-// TestRingGrows: for states that nobody was told, and no others.
+// TestRingGrows: for unreported states, and no others.
 func TestRingGrows(t *testing.T) {
 	const least = 256
 	now := clocksync.Instant(0)
@@ -295,7 +295,7 @@ func TestRingGrows(t *testing.T) {
 	c = begin()
 	set(c, least)
 	flush(c)
-	c.Recall(now) // What was told last may be lost.
+	c.Recall(now) // The last report may be lost.
 	set(c, least)
 	again := *welcome
 	again.Term = 1

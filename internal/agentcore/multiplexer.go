@@ -12,16 +12,16 @@ import (
 // has the roster of those whose evidence it gives, one stamp for all of them. It must
 // not be used by two goroutines at once.
 //
-// The stamp is read first. Then every member that has begun a state since it was told
-// of last is ticked with [InTick] and All, and handed to [Multiplexer.Told]; what they say
-// and [Multiplexer.Evidence] go out behind it, in this order. So at the stamp each
-// member on the roster was in the state that it has told last, or in one before it.
+// The stamp is read first. Then every member that has begun a state since its last report is
+// ticked with [InTick] and All, and handed to [Multiplexer.Told]; what they say and
+// [Multiplexer.Evidence] go out behind it, in this order. So at the stamp each member on the
+// roster was in the state that it has told last, or in one before it.
 type Multiplexer struct {
 	version   uint64
 	listed    []wire.Listed // whose places are Core.place
 	cores     []*Core
 	sum       uint64 // of the shares of listed: who changes an entry takes its share out first
-	altered   bool   // the roster has, since it was told
+	altered   bool   // the roster has, since it was sent
 	due       bool   // it is to be told before the next evidence
 	told      clocksync.Instant
 	heartbeat time.Duration
@@ -34,16 +34,16 @@ func NewMultiplexer(base uint64) *Multiplexer {
 	return &Multiplexer{version: base, told: clocksync.MinInstant}
 }
 
-// listing is what a roster has of the member, if a multiplexer can give its evidence:
-// all it has said is told, and its states are its own. What is in the ring no more, after
-// another schema was declared, may never have arrived, and cannot be asked for.
+// listing is what a roster has of the member, if a multiplexer can give its evidence: all its
+// states are reported, and they are its own. A state no longer in the ring, after another
+// schema was declared, may never have arrived, and cannot be asked for.
 func (c *Core) listing() (wire.Listed, bool) {
 	ok := c.welcome && !c.leaving && !c.virtual && !c.reopen && c.ring.first < c.ring.next && c.sent == c.ring.next
 	return wire.Listed{Member: c.hello.Member, Incarnation: c.hello.Incarnation, Seq: c.seq, Regions: c.regions}, ok
 }
 
-// Told takes note of what a member has been ticked to tell. From then on it has no
-// heartbeat of its own, while it is on the roster.
+// Told notes that a member was ticked to report its states. From then on it has no heartbeat of
+// its own, while it is on the roster.
 func (x *Multiplexer) Told(c *Core) {
 	l, ok := c.listing()
 	switch {
@@ -103,7 +103,7 @@ func (x *Multiplexer) Due(now clocksync.Instant) bool {
 	return len(x.calls) > 0 || x.emptied() || len(x.listed) > 0 && now >= x.told.Add(x.heartbeat)
 }
 
-// emptied reports whether the last member has gone off the roster, and nobody was told.
+// emptied reports whether the last member has gone off the roster, and no message has said so.
 func (x *Multiplexer) emptied() bool { return x.altered && len(x.listed) == 0 }
 
 // Wake is when evidence is due though nobody asks; MaxInstant if it is not.
@@ -114,10 +114,10 @@ func (x *Multiplexer) Wake() clocksync.Instant {
 	return x.told.Add(x.heartbeat)
 }
 
-// Evidence adds to what is to be sent that the states of all members on the roster still
-// held at the stamp, and the roster where that is due. If the stamp answers what was
-// asked for it returns a negative wait; else how long it is until one may for the next. If
-// nothing else is to be sent then, there is nothing in b.
+// Evidence adds to the messages that the states of all members on the roster still held at the
+// stamp, and the roster where that is due. If the stamp answers a request it returns a negative
+// wait; else how long it is until one may for the next. If nothing else is to be sent then,
+// there is nothing in b.
 func (x *Multiplexer) Evidence(now clocksync.Instant, at clocksync.Stamp, b *wire.Bundle) (wait time.Duration) {
 	wait = -1
 	if len(x.listed) == 0 {

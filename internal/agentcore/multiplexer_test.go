@@ -42,7 +42,7 @@ func pass(x *agentcore.Multiplexer, at clocksync.Instant, members ...*machine) (
 	return b, wait
 }
 
-// sum is that of so many reports of members which all have one name.
+// sum is the sum of so many reports of members which all have one name.
 func sum(reports uint64) uint64 { return reports * wire.Weight("n-0", 1) }
 
 // said is what a multiplexer gives evidence of, in words.
@@ -61,8 +61,8 @@ func said(b wire.Bundle, wait time.Duration) string {
 	return text + fmt.Sprintf("wait %d", wait)
 }
 
-// TestMultiplexer: a member is on the roster once it was welcomed and all it has said is told,
-// and has no heartbeat of its own then; what changes of the roster is told before the
+// TestMultiplexer: a member is on the roster once it was welcomed and all its states are
+// reported, and has no heartbeat of its own then; a change of the roster goes out before the
 // next evidence, and where the one who asks has another one.
 func TestMultiplexer(t *testing.T) {
 	c, _ := newListed(t, "n")
@@ -125,8 +125,8 @@ func TestMultiplexer(t *testing.T) {
 	check("it still is not", said(pass(x, 1<<42+1, c)), "wait -1")
 }
 
-// TestNotSpokenFor: who has another source of evidence, or something untold, or is about to
-// leave, is not on the roster, and speaks for itself.
+// TestNotSpokenFor: a member with another source of evidence, or an unreported state, or about
+// to leave, is not on the roster, and speaks for itself.
 func TestNotSpokenFor(t *testing.T) {
 	for name, change := range map[string]func(c *machine){
 		"virtual": func(c *machine) {
@@ -156,7 +156,7 @@ func TestNotSpokenFor(t *testing.T) {
 	}
 }
 
-// TestRosterOfMany: who is dropped leaves the places and the sum of the others as they are.
+// TestRosterOfMany: a dropped member leaves the places and the sum of the others as they are.
 func TestRosterOfMany(t *testing.T) {
 	x := agentcore.NewMultiplexer(0)
 	members := make([]*machine, 5)
@@ -177,8 +177,8 @@ func TestRosterOfMany(t *testing.T) {
 	}
 }
 
-// TestAnotherMultiplexer: a welcome that was under way when somebody else began to speak for the
-// member does not keep it from saying so.
+// TestAnotherMultiplexer: a welcome that was under way when another multiplexer began to speak
+// for the member does not keep it from saying so.
 func TestAnotherMultiplexer(t *testing.T) {
 	c := newMachine(agentcore.Options{Hello: wire.Hello{Member: "n-0", Incarnation: 1, Domain: "d"}})
 	var out agentcore.Output

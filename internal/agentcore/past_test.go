@@ -8,8 +8,8 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 )
 
-// TestPast: what is looked up holds the true time of every event, told or not,
-// and does not go back.
+// TestPast: the result of a look-up holds the true time of every event, reported or not, and
+// does not go back.
 func TestPast(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var p Past

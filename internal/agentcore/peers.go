@@ -6,13 +6,13 @@ import "github.com/gopegasus/pegasus/internal/wire"
 // Roster has been told nothing.
 type Roster struct {
 	synchronizer  string
-	term, version uint64 // of what is being put together, or is whole
+	term, version uint64 // of the roster being put together, or whole
 	whole         bool
 	next          wire.Peers // being put together
 
 	// Told is the newest roster that is whole; Epoch 0: there was none.
 	Told wire.Peers
-	// Section is the newest section, as JSON, and Hash that of its text; 0: there is none.
+	// Section is the newest section, as JSON, and Hash the hash of its text; 0: there is none.
 	Section []byte
 	Hash    uint64
 }

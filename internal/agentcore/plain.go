@@ -15,9 +15,9 @@ func Plain(s scgs.Schema) bool {
 }
 
 // Word is the value of a plain field as a word: a boolean as 0 or 1, an integer and the
-// nanoseconds of a duration as in an int64, a float by its bits, and of an enum the
-// place of the word in the declared list. It reports false for what is no value of the
-// field, or must not be in a state.
+// nanoseconds of a duration as in an int64, a float by its bits, and of an enum the place of
+// the word in the declared list. It reports false for a value that does not fit the field, or
+// must not be in a state.
 func Word(f *scgs.Field, v scgs.Value) (word uint64, ok bool) {
 	if v.Type() != f.Type {
 		return 0, false

@@ -119,7 +119,7 @@ func TestEveryReportIsItsTransition(t *testing.T) {
 	})
 }
 
-// history is what two members did: one is told rows, the other words where it can be.
+// history is what two members did: one gets rows, the other words where possible.
 type history struct {
 	schema scgs.Schema
 	cores  [2]*machine

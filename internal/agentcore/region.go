@@ -92,8 +92,8 @@ func (c *Core) tellLapses(now clocksync.Instant) {
 	}
 }
 
-// queueLapses queues those of which the synchronizer has not said that they are recorded, if
-// somebody is there to hear it, and reports whether there are any.
+// queueLapses queues the lapses of which the synchronizer has not said that they are recorded,
+// if there is a synchronizer to hear it, and reports whether there are any.
 func (c *Core) queueLapses(now clocksync.Instant) bool {
 	if c.adrift || !c.welcome {
 		return false
@@ -112,8 +112,8 @@ func (c *Core) tellAgain(now clocksync.Instant) {
 	}
 }
 
-// tellKept tells fates again of which the synchronizer has not said that they are recorded:
-// it may be another one than that which was told, or have said so in vain.
+// tellKept tells fates again of which the synchronizer has not said that they are recorded: it
+// may be another one than the receiver before, or have said so in vain.
 func (c *Core) tellKept(now clocksync.Instant) {
 	if now < c.tellAt {
 		return
@@ -173,7 +173,7 @@ func (c *Core) earlier(d *control.Decision) bool {
 	return d.Synchronizer == c.synchronizer && d.Term < c.term
 }
 
-// tells reports whether a fate is told until it is recorded.
+// tells reports whether a fate is repeated until it is recorded.
 func (c *Core) tells(d *control.Decision) bool { return c.earlier(d) || c.gate.Records(d.Synchronizer) }
 
 func (c *Core) queue(now clocksync.Instant, a *wire.Answer) {
@@ -184,7 +184,7 @@ func (c *Core) queue(now clocksync.Instant, a *wire.Answer) {
 		}
 	}
 	if len(c.answers) == maxAnswers {
-		c.answers = slices.Delete(c.answers, 0, 1) // It is told again, if it is final.
+		c.answers = slices.Delete(c.answers, 0, 1) // It is repeated, if it is final.
 	}
 	c.answers = append(c.answers, *a)
 	c.answerAt = min(c.answerAt, now.Add(answerAge))

@@ -34,10 +34,9 @@ const (
 	markBits  = 2
 )
 
-// ring keeps the newest transitions. Each has a position, counted from 0 and
-// never reused; the ring holds [first, next), whose numbers follow one another too. The
-// newest is never dropped. It grows when one would be dropped that nobody was told, and
-// stays as large as it is.
+// ring keeps the newest transitions. Each has a position, counted from 0 and never reused; the
+// ring holds [first, next), whose numbers follow one another too. The newest is never dropped.
+// It grows rather than drop an unreported one, and does not shrink.
 type ring struct {
 	schema scgs.Schema
 	plain  bool
@@ -54,7 +53,7 @@ type ring struct {
 	bytes       int
 }
 
-// fit makes an empty ring for rows of a schema; positions go on.
+// fit makes an empty ring for rows of a schema; positions continue.
 func (r *ring) fit(schema scgs.Schema) {
 	*r = ring{
 		schema: schema, plain: Plain(schema), packed: make([]uint64, len(schema)), stride: slotHead + len(schema), slots: ringLeast,
@@ -158,7 +157,7 @@ func (r *ring) report(position uint64, to *wire.Report, rows []scgs.Value) []scg
 
 func instant(word uint64) clocksync.Instant { return clocksync.Instant(word) } //nolint:gosec // Its bits.
 
-// newest replaces a row by that of the newest transition, which is no end.
+// newest replaces a row by the row of the newest transition, which is no end.
 func (r *ring) newest(row []scgs.Value) []scgs.Value {
 	var newest wire.Report
 	row = resizeSlice(row, len(r.schema))
@@ -172,11 +171,11 @@ func resizeSlice[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
 // ended reports whether the newest transition is an end.
 func (r *ring) ended() bool { return r.next > r.first && r.at(r.next - 1)[slotMarks]&markEnd != 0 }
 
-// clear forgets everything; positions go on.
+// clear forgets everything; positions continue.
 func (r *ring) clear() { r.first, r.bytes = r.next, 0 }
 
-// oldest is the number of the oldest transition kept, given that of the last one
-// ever. The numbers between are kept without a gap.
+// oldest is the number of the oldest transition kept, given the number of the last one ever.
+// The numbers between are kept without a gap.
 func (r *ring) oldest(last uint64) uint64 { return last + 1 - (r.next - r.first) }
 
 // find returns the position of the transition with a number, or of the oldest
@@ -192,7 +191,7 @@ func (r *ring) find(seq, last uint64) uint64 {
 // instants and flags, then at most nine bytes a value.
 func plainSize(fields int) int { return 48 + 9*fields }
 
-// sizeOf bounds that of any transition: texts come on top, and the same again for each
+// sizeOf bounds the size of any transition: texts come on top, and the same again for each
 // element of a list.
 func sizeOf(row []scgs.Value) int {
 	size := plainSize(len(row))

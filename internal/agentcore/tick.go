@@ -89,9 +89,9 @@ func (c *Core) introduce(now clocksync.Instant, out *Output) {
 	c.helloPause = min(2*c.helloPause, maxHelloPause)
 }
 
-// revive takes the stamp of the tick, and begins a state that waits for one: what
-// held before the member was dropped still holds now. What is no longer known to
-// be true in between is not claimed.
+// revive takes the stamp of the tick, and begins a state that waits for one: what held before
+// the member was dropped still holds now. States that are no longer known to be true in between
+// are not claimed.
 func (c *Core) revive(now clocksync.Instant, at clocksync.Stamp) clocksync.Stamp {
 	if c.virtual {
 		at = c.alive
@@ -155,8 +155,8 @@ func (c *Core) batchAt() clocksync.Instant {
 	return c.batchBy
 }
 
-// report hands out the news, which ends with the evidence, and then what was
-// asked for again. A batch that is too long for one frame is cut by its codec.
+// report hands out the news, which ends with the evidence, and then the reports requested
+// again. A batch that is too long for one frame is cut by its codec.
 func (c *Core) report(now clocksync.Instant, evidence wire.Evidence, out *Output) {
 	out.regions = append(out.regions, c.regions...)
 	from := c.sent

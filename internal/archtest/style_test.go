@@ -27,7 +27,7 @@ var hardLimits = map[string]int{
 	"docs for users":             19,
 	"other docs":                 16,
 	"comments of public names":   47,
-	"other comments":             2226,
+	"other comments":             1083,
 	"messages":                   41,
 	"messages, pronoun at first": 56,
 	"wide lines of docs":         0,

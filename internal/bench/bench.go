@@ -29,7 +29,7 @@ type Machine struct {
 	Go   string `json:"go"`            // the release
 }
 
-// ThisMachine is the one that this process runs on.
+// ThisMachine is the machine that this process runs on.
 func ThisMachine() Machine {
 	m := Machine{CPUs: runtime.NumCPU(), OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version()}
 	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil { // Elsewhere its name is left out.
@@ -61,14 +61,14 @@ func (o Options) Limit() time.Duration {
 	return time.Duration(o.Rounds*turns)*o.Leg + grace
 }
 
-// Ratio is a figure of the framework over the same of bare NATS. Legs of one round make
-// a pair: the ratio is the median of the pairs'.
+// Ratio is a figure of the framework over the same of bare NATS. Legs of the same round make a
+// pair: the ratio is the median of the pairs'.
 type Ratio struct {
 	Ratio   float64 `json:"ratio"`
 	Least   float64 `json:"least"`   // of the pairs' ratios
 	Most    float64 `json:"most"`    // of them
 	Pegasus float64 `json:"pegasus"` // the median of its legs
-	Bare    float64 `json:"bare"`    // of those of bare NATS
+	Bare    float64 `json:"bare"`    // of the legs of bare NATS
 	// Processor time of all processes, in nanoseconds, for each state, message or round
 	// trip, the medians of the legs. 0 where the system does not tell it.
 	PegasusCPU float64 `json:"pegasus_cpu_ns"`
@@ -110,8 +110,8 @@ type Result struct {
 	// ThreadSignal is the time from the change of a thread's state to the handler in
 	// another thread of the process, which computes and checks its region.
 	ThreadSignal Percentiles `json:"thread_signal_us"`
-	// Nanoseconds of one Check with nothing to do, of a plain atomic load, and of a
-	// stamp of the system's clock.
+	// Nanoseconds of a Check with nothing to do, of a plain atomic load, and of a stamp of the
+	// system's clock.
 	Check      float64 `json:"check_ns"`
 	AtomicLoad float64 `json:"atomic_load_ns"`
 	Stamp      float64 `json:"stamp_ns"`
@@ -211,7 +211,7 @@ func (b *bench) spent(ctx context.Context) (time.Duration, error) {
 	return Used() + time.Duration(near.CPU+apart.CPU), errors.Join(err1, err2)
 }
 
-// middle is the median of one figure over the legs.
+// middle is the median of a figure over the legs.
 func middle(legs []figures, figure func(figures) float64) float64 {
 	values := make([]float64, len(legs))
 	for i, f := range legs {

@@ -74,7 +74,7 @@ func TestWorker(t *testing.T) {
 	}
 }
 
-// TestProcessThatEnds: what is no worker is told, and nothing is left of it.
+// TestProcessThatEnds: a process that is no worker is reported, and nothing is left of it.
 func TestProcessThatEnds(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {

@@ -71,7 +71,7 @@ func setAllocs(ctx context.Context, url string) (allocs float64, err error) {
 		one.Load = 1 - one.Load
 		err = errors.Join(err, m.Set(one))
 	}
-	for range agentcore.RingTransitions { // The ring has grown then, and is told as it is full.
+	for range agentcore.RingTransitions { // The ring has grown then, and is reported as it is full.
 		set()
 	}
 	least := math.Inf(1)
@@ -85,7 +85,7 @@ func setAllocs(ctx context.Context, url string) (allocs float64, err error) {
 // many come before them so that everything has grown to its working size.
 const runs = 1000
 
-// wayAllocs counts the allocations of one report through the machines.
+// wayAllocs counts the allocations of a report through the machines.
 func wayAllocs() (float64, error) {
 	w, err := newWay(1)
 	if err != nil {

@@ -76,7 +76,7 @@ func (g *group) waitFor(ctx context.Context, r *agent.Region, n int64) error {
 	return nil
 }
 
-// dropped counts states that nobody was told.
+// dropped counts unreported states.
 func (g *group) dropped() (n uint64) {
 	for _, m := range g.members {
 		s := m.Stats()
@@ -124,8 +124,8 @@ type threadState struct{ N int64 }
 // checks is how many checks or loads are timed at once.
 const checks = 1 << 20
 
-// threads measures the time from the state of one thread to the handler in
-// another one that computes and checks its region, and what a check costs.
+// threads measures the time from a thread's state to the handler in another thread that
+// computes and checks its region, and the cost of a check.
 func (g *group) threads(ctx context.Context, q request) (f figures, err error) {
 	m := g.members[0]
 	setter, err := m.Thread("setter", agent.ThreadState(threadState{}))
@@ -150,8 +150,8 @@ func (g *group) threads(ctx context.Context, q request) (f figures, err error) {
 
 var errDone = errors.New("the leg is over")
 
-// threadSignals has both threads compute: the setter until the one that polls has
-// answered its state and polls again.
+// threadSignals has both threads compute: the setter until the polling thread has answered its
+// state and polls again.
 func threadSignals(ctx context.Context, q request, setter, poller *agent.Thread) (figures, error) {
 	var began, handled atomic.Int64
 	var answered int64

@@ -23,7 +23,7 @@ type LoadOptions struct {
 
 	URL        string           // of the NATS server, to show it; empty starts one here
 	Connect    connect.Settings // what leads to URL, together with the environment
-	Members    int              // those of one process share a connection
+	Members    int              // members in the same process share a connection
 	Processes  int              // that the members are shared out to evenly; at most as many as these
 	Rate       int              // reports a second, of all members together
 	Time       time.Duration    // how long, after a second that is not counted
@@ -247,7 +247,7 @@ func (f fleet) end() error {
 	return errors.Join(errs...)
 }
 
-// timedVerdicts are the ages of verdicts when they are told, in microseconds.
+// timedVerdicts are the ages of verdicts when they are reported, in microseconds.
 type timedVerdicts struct {
 	mu   sync.Mutex
 	ages []float64

@@ -45,7 +45,7 @@ type figures struct {
 	Load     float64 `json:",omitzero"` // ns, of an atomic
 }
 
-// endTimeout is how long a worker may take to end by itself before it is killed.
+// endTimeout is how long a worker may take to end before it is killed.
 const endTimeout = 3 * time.Second
 
 // Process is a worker. It ends with its standard input, so also when this process

@@ -18,9 +18,8 @@ const reporters = 10
 // tenant of the benchmarks on a server of their own.
 const tenant = "bench"
 
-// rateConfig judges a sum on every global state: that of the states told so far. It
-// answers the first member whenever that many more are in: the flow control of the
-// leg.
+// rateConfig judges a sum on every global state: the sum of the states told so far. It answers
+// the first member whenever that many more are in: the flow control of the leg.
 const rateConfig = `
 synchronizers:
   %s:
@@ -64,8 +63,8 @@ synchronizers:
         signal: {kind: activate, region: bench, to: "filter(members, .name == \"poller\")", data: {n: "max(map(members, .n))"}}
 `
 
-// startGroup runs the synchronizer of a group and has the worker join members of it, with
-// what is set of join.
+// startGroup runs the synchronizer of a group and has the worker join members of it, with the
+// fields that are set of join.
 func (b *bench) startGroup(ctx context.Context, config, group string, join request) (*synchronizer.Synchronizer, error) {
 	cfg, err := synchronizer.ParseConfig(group, []byte(config))
 	if err != nil {
@@ -139,7 +138,7 @@ func unjudged(s *synchronizer.Synchronizer) error {
 	return nil
 }
 
-// sizes are those of the messages of a group, in bytes.
+// sizes are the sizes of the messages of a group, in bytes.
 type sizes struct{ report, signal int }
 
 // sizes listens to the messages of a short leg.
@@ -161,7 +160,7 @@ func (b *bench) sizes(ctx context.Context, q request) (sizes, error) {
 	return sizes{report.get(), signal.get()}, nil
 }
 
-// meanSize is that of the messages so far.
+// meanSize is the mean size of the messages so far.
 type meanSize struct{ bytes, messages atomic.Int64 }
 
 func (s *meanSize) add(_ *nats.Conn, m *nats.Msg) {

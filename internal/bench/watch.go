@@ -105,7 +105,7 @@ type phase struct {
 	ended       clocksync.Instant
 	growth      float64 // of memory, at the most, since the first look of the load
 	ages        []float64
-	// What was given up in it.
+	// The states given up in it.
 	dropped, unread, gaps, collapsed uint64
 }
 

@@ -94,7 +94,7 @@ const (
 	opLeave   = "leave"
 )
 
-// group is the members of one group in the worker.
+// group is the members of a group in the worker.
 type group struct {
 	members []*agent.Member
 	n       int64 // the newest round that a state has told

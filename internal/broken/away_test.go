@@ -105,7 +105,7 @@ func (r *role) runProgram(ctx context.Context, w *writer, logger *slog.Logger) e
 }
 
 // TestServerGoneBesideProgram takes the server away for long from a program that runs: its
-// blocks go on as fast as they did, and the state is right soon after it is back.
+// blocks continue as fast as they did, and the state is right soon after it is back.
 func TestServerGoneBesideProgram(t *testing.T) {
 	t.Parallel()
 	long := 20 * time.Second

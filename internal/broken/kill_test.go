@@ -104,7 +104,7 @@ func (w *world) decidesSince(since int64) time.Duration {
 	return time.Duration(at - since)
 }
 
-// opened reports whether the barrier has opened since: a decision whose witness went on to
+// opened reports whether the barrier has opened since: a decision whose witness continued to
 // hold is not lost, whatever happens.
 func (w *world) opened(since int64) bool {
 	for i := len(w.fired) - 1; i >= 0 && w.fired[i].at > since; i-- {

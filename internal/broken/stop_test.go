@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestStopped stops processes of each role for 0.1 to 20 s and lets them go on.
+// TestStopped stops processes of each role for 0.1 to 20 s and lets them continue.
 func TestStopped(t *testing.T) {
 	t.Parallel()
 	n := often(t, 3, 200)

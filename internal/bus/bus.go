@@ -30,9 +30,8 @@ type Message struct {
 	Data    []byte // at most what the server allows
 }
 
-// Handler takes the messages of one subscription, one at a time and in order,
-// on a goroutine of that subscription. It must not call [Bus.Close], which
-// waits for it.
+// Handler takes the messages of a subscription, one at a time and in order, on a goroutine of
+// that subscription. It must not call [Bus.Close], which waits for it.
 type Handler func(Message)
 
 // GatherLimit is how many replies may wait in [Bus.Gather].
@@ -54,8 +53,8 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Options of one connection. The callbacks are called one at a time, from a
-// goroutine of the connection; they should return soon, and must not close it.
+// Options of a connection. The callbacks are called one at a time, from a goroutine of the
+// connection; they should return soon, and must not close it.
 type Options struct {
 	// Name is shown in the server's list of connections.
 	Name string
@@ -67,10 +66,10 @@ type Options struct {
 	// known; OnReconnect when it is back. Subscriptions survive.
 	OnDisconnect func(cause error)
 	OnReconnect  func()
-	// OnError is called with what no call can return: a *SlowError when a
-	// subscription begins to lose messages, ErrPermission when the server refused
-	// a subject, and other complaints of the server. That the server refuses the credentials of
-	// a connection that is to come back is told once until it is back.
+	// OnError is called with errors that no call can return: a *SlowError when a subscription
+	// begins to lose messages, ErrPermission when the server refused a subject, and other
+	// complaints of the server. If the server refuses the credentials of a connection that is
+	// to come back, the error comes once until it is back.
 	OnError func(error)
 	// Explain adds to such a refusal which credentials they are. Nil adds nothing.
 	Explain func(error) error
@@ -149,7 +148,7 @@ func (e *SlowError) Error() string {
 	return fmt.Sprintf("bus: subscription %q loses messages, %d so far: more come than this process takes; find out who sends so many (nats server report connections --sort in-msgs), or give the process more CPU", e.Subject, e.Dropped)
 }
 
-// Class is what kind of a complaint [Options.OnError] is told, for a log that counts lines of one class.
+// Class is the kind of a complaint to [Options.OnError], for a log that counts the lines of a class.
 func Class(err error) string {
 	var slow *SlowError
 	switch {

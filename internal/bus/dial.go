@@ -15,9 +15,9 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// The settings of our own connections. The defaults of nats.go suit work that
-// can wait: they give up after two minutes, notice a dead link after four and
-// then deliver what is long out of date.
+// The settings of our own connections. The defaults of nats.go suit work that can wait: they
+// give up after two minutes, notice a dead link after four and then deliver messages that are
+// long out of date.
 const (
 	attemptWait      = 2 * time.Second // For one attempt to connect.
 	reconnectWait    = 100 * time.Millisecond
@@ -54,7 +54,7 @@ func Dial(ctx context.Context, address string, opts Options) (*Bus, error) {
 	}
 	b.stopDial = end
 	b.hangUp = func() {
-		b.nc.Close() // Writes out what is buffered.
+		b.nc.Close() // Writes out the buffer.
 		end()
 	}
 	return b, nil
@@ -195,8 +195,8 @@ func cure(err error) string {
 	return "check the address and the connection options"
 }
 
-// dialer dials for nats.go, which cannot be interrupted, within a context: at
-// first that of the attempt to connect, later the life of the bus.
+// dialer dials for nats.go, which cannot be interrupted, within a context: at first the attempt
+// to connect, later the life of the bus.
 type dialer struct {
 	mu      sync.Mutex
 	ctx     context.Context

@@ -342,7 +342,7 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// TestWrapLeavesTheConnection closes a bus on a connection that goes on.
+// TestWrapLeavesTheConnection closes a bus on a connection that continues.
 func TestWrapLeavesTheConnection(t *testing.T) {
 	s := startServer(t, embedded.Options{})
 	theirs := make(chan error, 10)

@@ -17,11 +17,10 @@ import (
 // flushWait bounds a Flush whose context has no deadline.
 const flushWait = 10 * time.Second
 
-// Wrap makes a Bus of a connection that belongs to the caller: it is neither
-// closed nor changed, and Close only ends our subscriptions. What the caller
-// chose stays in force: without nats.NoEcho the connection receives what it
-// publishes, and complaints of the server (ErrPermission) go to its own error
-// handler. ConnectTimeout and Extra have no meaning here.
+// Wrap makes a Bus of a connection that belongs to the caller: it is neither closed nor
+// changed, and Close only ends our subscriptions. The caller's choices stay valid: without
+// nats.NoEcho the connection receives what it publishes, and complaints of the server
+// (ErrPermission) go to its own error handler. ConnectTimeout and Extra have no meaning here.
 func Wrap(nc *nats.Conn, opts Options) (*Bus, error) {
 	if nc == nil || nc.IsClosed() {
 		return nil, fmt.Errorf("bus: wrap a NATS connection: %w", ErrClosed)
@@ -40,7 +39,7 @@ type Bus struct {
 	events *events // Calls the callbacks of opts.
 
 	refusals atomic.Int32               // Of the credentials, one after another, since the connection was lost.
-	refused  atomic.Bool                // That was told.
+	refused  atomic.Bool                // That was reported.
 	steady   atomic.Pointer[time.Timer] // Forgets them, when the connection has been back for a while.
 
 	dropped atomic.Uint64 // Messages, of subscriptions after their end and of Gather.
@@ -147,7 +146,7 @@ func (b *Bus) noteReconnect() {
 }
 
 // noteLost is called when the connection is closed for good though we did not close
-// it: by its owner, or because the server said what nats.go cannot go on after.
+// it: by its owner, or because the server said what nats.go cannot continue after.
 func (b *Bus) noteLost(cause error) {
 	if b.isClosing() || b.become(Closed) == Closed {
 		return
@@ -168,7 +167,7 @@ func (b *Bus) takeComplaint(err error) {
 	case CredentialsRefused(err):
 		b.unsteady()
 		if b.refusals.Add(1); b.refused.Swap(true) {
-			return // It is told once.
+			return // It is reported once.
 		}
 		err = fmt.Errorf("%w: renew the credentials; the connection tries again, each %v at the latest", b.opts.Explain(err), maxRefusedWait)
 	}
@@ -255,12 +254,11 @@ func (b *Bus) request(ctx context.Context, subject string, data []byte) ([]byte,
 	return reply.Data, nil
 }
 
-// Gather sends data and hands every reply to take, one at a time and those of
-// one publisher in their order, until take returns false, which is success, or
-// ctx is done, which is its error. It fails with ErrNoResponders at once where
-// nobody subscribes to the subject, and with ErrPermission where the server refuses
-// the subject or the replies to this user. More than GatherLimit replies that wait for
-// take are lost and counted.
+// Gather sends data and hands every reply to take, one at a time and each publisher's in their
+// order, until take returns false, which is success, or ctx is done, which is its error. It
+// fails with ErrNoResponders at once where nobody subscribes to the subject, and with
+// ErrPermission where the server refuses the subject or the replies to this user. More than
+// GatherLimit replies that wait for take are lost and counted.
 func (b *Bus) Gather(ctx context.Context, subject string, data []byte, take func([]byte) bool) error {
 	return failedOn("request", subject, b.gather(ctx, subject, data, take))
 }
@@ -444,8 +442,8 @@ func (b *Bus) beginClose() (subs []*natsSub, first bool) {
 
 // drain has everything handled that the server sent before now.
 func (b *Bus) drain(ctx context.Context) {
-	// Without a server there is only what has arrived. One that goes away at this
-	// moment must not use up the time of the handlers.
+	// Without a server there is only what has arrived. A server that goes away at this moment
+	// must not use up the time of the handlers.
 	flushing, cancel := context.WithTimeout(ctx, b.opts.DrainTimeout/2)
 	defer cancel()
 	_ = b.flush(flushing)

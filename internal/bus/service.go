@@ -16,7 +16,7 @@ type Endpoint struct {
 	Handle func(data []byte, answer func(result []byte, err error))
 }
 
-// serviceVersion is the version that services tell: that of how requests are written.
+// serviceVersion is the version that services tell: the version of the format of requests.
 const serviceVersion = "1.0.0"
 
 // Offer offers functions as a service of NATS, which `nats micro ls` lists. One of all connections that offer a
@@ -46,7 +46,7 @@ func (e Endpoint) take(r micro.Request) {
 			err = fmt.Errorf("the result has %d bytes: %w", len(result), ErrTooLarge)
 		}
 		if err != nil {
-			_ = r.Error("500", err.Error(), nil) // Who has asked is gone.
+			_ = r.Error("500", err.Error(), nil) // The caller is gone.
 		}
 	})
 }

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// Share makes another Bus of the connection of one that [Dial] or [Wrap] has made:
-// with subscriptions and callbacks of its own. Close ends those alone;
-// the first bus is to be closed last.
+// Share makes another Bus of the connection of a Bus that [Dial] or [Wrap] has made: with
+// subscriptions and callbacks of its own. Close ends those alone; the first bus is to be closed
+// last.
 func Share(b *Bus, opts Options) (*Bus, error) { return Wrap(b.nc, opts) }
 
 // Pool keeps what several in a process have in common, such as a connection, by a key that
@@ -27,9 +27,9 @@ type pooled[V any] struct {
 	users int
 }
 
-// Take returns what there is for a key, or makes it. Whoever comes while somebody makes it
-// waits for that, and tries itself if that fails. What it returns with the value
-// gives it back, once: end is called with the last. ctx bounds the wait.
+// Take returns what there is for a key, or makes it. A caller that comes while another one
+// makes it waits for that, and tries itself if that fails. What it returns with the value gives
+// it back, once: end is called with the last. ctx bounds the wait.
 func (p *Pool[K, V]) Take(ctx context.Context, key K, begin func() (V, error), end func(V) error) (value V, release func() error, err error) {
 	for {
 		s, first := p.claim(key)
@@ -67,7 +67,7 @@ func (p *Pool[K, V]) Take(ctx context.Context, key K, begin func() (V, error), e
 	}
 }
 
-// claim counts somebody in, and says whether it is the first, who has to make the value.
+// claim counts a caller in, and says whether it is the first, which has to make the value.
 func (p *Pool[K, V]) claim(key K) (s *pooled[V], first bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,8 +83,8 @@ func (p *Pool[K, V]) claim(key K) (s *pooled[V], first bool) {
 	return s, first
 }
 
-// leave counts somebody out, and reports whether it was the last and there is a value to
-// end. After a failure nobody finds it any more.
+// leave counts a caller out, and reports whether it was the last and there is a value to end.
+// After a failure nobody finds it any more.
 func (p *Pool[K, V]) leave(key K, s *pooled[V]) (last bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -30,7 +30,7 @@ type call struct {
 	more   int // calls behind it that wait for a place at its server
 }
 
-// client is what a member knows of the calls of one function.
+// client is what a member knows of the calls of a function.
 type client struct {
 	rule    Rule
 	open    int
@@ -64,8 +64,8 @@ func (m *Machine) Open() (calls, bytes int) { return len(m.calls), m.openBytes }
 // StyleOf is the style of the calls of a function.
 func (m *Machine) StyleOf(name string) Style { return m.client(name).rule.Style }
 
-// Call makes a call, and returns its number. Body must not be changed afterwards. Depth is that of the call whose
-// function makes this one, and 1 more.
+// Call makes a call, and returns its number. Body must not be changed afterwards. Depth is the depth of the call
+// whose function makes this one, and 1 more.
 func (m *Machine) Call(now clocksync.Instant, stage Stage, depth int, body []byte) (uint64, error) {
 	m.now = now
 	k := m.client(stage.Name)
@@ -87,7 +87,7 @@ func (m *Machine) Call(now clocksync.Instant, stage Stage, depth int, body []byt
 }
 
 // Then adds a function to an open call. The result of the call goes to it from server to server, and the outcome of
-// the call is that of the added function.
+// the call is the outcome of the added function.
 func (m *Machine) Then(now clocksync.Instant, number uint64, stage Stage) error {
 	m.now = now
 	c := m.calls[number]
@@ -430,7 +430,7 @@ func (m *Machine) takeFull(in *Message) {
 	m.wait(k, c)
 }
 
-// takeAnswer takes an answer once. Whoever sends it again is told that it is done.
+// takeAnswer takes an answer once. A server that sends it again learns that it is done.
 func (m *Machine) takeAnswer(in *Message) {
 	if in.Origin != m.opt.Self {
 		return
@@ -481,7 +481,7 @@ func (m *Machine) takeGone(in *Message) {
 	}
 	c := m.calls[in.Number]
 	if in.Origin == m.opt.Self && c != nil && c.try == in.Try && c.stage == in.Stage && c.at == in.From {
-		m.restart(c, c.got) // One that has not had it is not lost.
+		m.restart(c, c.got) // A server that has not had it is not lost.
 	}
 }
 

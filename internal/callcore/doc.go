@@ -1,4 +1,4 @@
-// Package callcore is the part of one member in calls: it sends calls to servers, and it serves calls of others.
+// Package callcore is a member's part in calls: it sends calls to servers, and it serves calls of others.
 //
 // The caller chooses a server for each call, sends the call until the server has it, and asks about it from then on.
 // The server runs calls in an order, and sends each answer until the caller has taken it. A call of a server that is

@@ -8,13 +8,13 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 )
 
-// Bounds of one member, and the pace of messages.
+// Bounds of a member, and the pace of messages.
 const (
-	MaxOpen      = 1024      // calls of one function that a member has open
+	MaxOpen      = 1024      // calls of a function that a member has open
 	MaxOpenBytes = 256 << 20 // of arguments beyond which no further call is made
 	MaxHeld      = 4096      // calls that a server has, with answers that are not taken
 	MaxHeldBytes = 256 << 20 // of their arguments and results
-	maxDone      = 4096      // calls of one origin of which a server knows that they are done
+	maxDone      = 4096      // calls of an origin of which a server knows that they are done
 
 	sendAgain = 300 * time.Millisecond // first pause before a message is sent again
 	sendLast  = 5 * time.Second        // longest pause
@@ -33,7 +33,7 @@ const (
 	Demand              // while fewer than High calls, of all callers, are at the server
 )
 
-// Rule is what the configuration says about the calls of one function.
+// Rule is what the configuration says about the calls of a function.
 type Rule struct {
 	Style     Style                 // when a call is sent
 	Low, High int                   // water marks of Demand; 0: open
@@ -60,7 +60,7 @@ type Options struct {
 	Self   Peer              // this member
 	First  uint64            // numbers of calls are above it: a later machine of the same life needs a greater one
 	Served []string          // functions that this member serves
-	Slots  int               // calls of one function that run at a time
+	Slots  int               // calls of a function that run at a time
 	Rule   func(string) Rule // of a function
 }
 
@@ -70,7 +70,7 @@ type Run struct {
 	Name   string // of the function
 	Body   []byte // the argument
 	Depth  int    // calls within calls
-	Origin Peer   // who has made the call
+	Origin Peer   // the member that made the call
 }
 
 // Outcome is what a call has come to.
@@ -103,7 +103,7 @@ type Output struct {
 	Outcomes []Outcome // to tell
 }
 
-// Machine is the part of one member in calls. It is not safe for concurrent use.
+// Machine is a member's part in calls. It is not safe for concurrent use.
 type Machine struct {
 	opt    Options
 	now    clocksync.Instant
@@ -155,7 +155,7 @@ func New(o Options) *Machine {
 	return m
 }
 
-// Output returns what is to be carried out since the last call. It is the caller's.
+// Output returns the actions to carry out since the last call. It is the caller's.
 func (m *Machine) Output() Output {
 	out := m.out
 	m.out = Output{}
@@ -244,7 +244,7 @@ func (m *Machine) take(in *Message) {
 	}
 }
 
-// Tick does what is due.
+// Tick does the actions that are due.
 func (m *Machine) Tick(now clocksync.Instant) {
 	m.now = now
 	if now >= m.found {

@@ -53,8 +53,8 @@ const (
 type Message struct {
 	Kind     Kind     // what it is
 	From, To Peer     // sender and receiver
-	Origin   Peer     // who has made the call
-	Number   uint64   // of the call, among those of its origin
+	Origin   Peer     // the member that made the call
+	Number   uint64   // of the call, among its origin's calls
 	Try      int      // rises each time the call begins again
 	Stage    int      // place in Stages
 	Depth    int      // of an Ask: calls within calls

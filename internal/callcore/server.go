@@ -122,7 +122,7 @@ func (m *Machine) tellServed(to Peer) {
 	m.send(out)
 }
 
-// takeAsk takes a call. A copy of one that is here is not run again.
+// takeAsk takes a call. A copy of a call that is here is not run again.
 func (m *Machine) takeAsk(in *Message) {
 	key := itemKey{in.Origin, in.Number, in.Stage}
 	s := m.servers[in.Stages[in.Stage].Name]

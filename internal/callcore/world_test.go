@@ -133,7 +133,7 @@ func (w *world) find(p callcore.Peer) *node {
 	return nil
 }
 
-// step goes on to what is due next, at most a millisecond on.
+// step advances to the next due event, at most a millisecond on.
 func (w *world) step() {
 	w.now = w.now.Add(200 * time.Microsecond)
 	due := w.mail
@@ -173,7 +173,7 @@ func (w *world) step() {
 	}
 }
 
-// until goes on until something holds, for a while at most.
+// until runs until something holds, for a while at most.
 func (w *world) until(what string, holds func() bool) {
 	w.t.Helper()
 	for end := w.now.Add(5 * time.Minute); !holds(); w.step() {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// WorkCall says how the calls of one function travel.
+// WorkCall says how the calls of a function travel.
 type WorkCall struct {
 	// Style says when a member sends its next call: StyleSync, StyleAsync, or async-demand(L:U). Empty: StyleAsync.
 	Style string `yaml:"style"`

@@ -32,7 +32,7 @@ func (c *Config) UnmarshalNode(n yamlconf.Node) error {
 	return err
 }
 
-// Synchronizer is the section of one synchronizer.
+// Synchronizer is the section of a synchronizer.
 type Synchronizer struct {
 	// Parent names the synchronizer one level up, empty at the top.
 	Parent  string  `yaml:"parent"`
@@ -213,7 +213,7 @@ type Predicate struct {
 	Let yamlconf.Map[string] `yaml:"let" json:",omitempty"`
 	// By names a field: there is one predicate for each of its words, on the members with it.
 	By string `yaml:"by" json:",omitempty"`
-	// Each is EachMember for a condition on one member, judged for each by itself.
+	// Each is EachMember for a condition on one member, judged for each separately.
 	Each string `yaml:"each" json:",omitempty"`
 	// Once is how often it fires at most: once in a run, an epoch, or for a member.
 	Once string `yaml:"once" json:",omitempty"`
@@ -253,7 +253,7 @@ type Signal struct {
 	Expires   time.Duration        `yaml:"expires"` // how long it is tried; default DefaultExpiry, at most MaxExpiry
 }
 
-// Target says who is sent a signal: the members that an expression gives, those that
+// Target says which members receive a signal: the members that an expression gives, those that
 // are named, or all members of another group.
 type Target struct {
 	Expr  string   // gives the members: all, holders, or an expression
@@ -265,7 +265,7 @@ type Target struct {
 // Everybody is the target of a signal that names none: all members.
 var Everybody = Target{Expr: "all"}
 
-// EachMember is the word of a predicate that is judged for each member by itself.
+// EachMember is the word of a predicate that is judged for each member separately.
 const EachMember = "members"
 
 // The words of Refire.
@@ -353,5 +353,5 @@ type BlockLevels struct {
 type BlockLevel struct {
 	Block        string // its name
 	Threads      int    // at least 1
-	Synchronizer string `json:",omitempty"` // empty: one that declares nothing
+	Synchronizer string `json:",omitempty"` // empty: a section that declares nothing
 }

@@ -16,7 +16,7 @@ func (f *Fields) UnmarshalNode(n yamlconf.Node) error {
 	if n.Kind() != yamlconf.KindMap {
 		return n.Fault("the fields of a state are a map, such as {load: float, phase: {enum: [idle, busy]}}")
 	}
-	var broken error // What is wrong with one field is nothing wrong with the others.
+	var broken error // A fault of one field is no fault of the others.
 	for _, item := range n.Items() {
 		name, _ := item.Key()
 		if name == "prev" {
@@ -192,8 +192,8 @@ func decodeValue(f scgs.Field, n yamlconf.Node) (scgs.Value, error) {
 	return value, nil
 }
 
-// valueText is how a value is written, or that of the parameter which stands for it: a
-// text stands for itself.
+// valueText is how a value is written, or the parameter which stands for it: a text stands for
+// itself.
 func valueText(f scgs.Field, n yamlconf.Node) string {
 	if f.Type == scgs.String || f.Type == scgs.Enum {
 		return n.Text()

@@ -61,7 +61,7 @@ func (p Params) schema() scgs.Schema {
 	return s
 }
 
-// paramKeys are those of a parameter.
+// paramKeys are the keys of a parameter.
 var paramKeys = []string{"type", "default", "min", "max"}
 
 func decodeParam(n yamlconf.Node) (Param, error) {
@@ -207,9 +207,9 @@ func (p Params) Values() []predicates.Param {
 	return list
 }
 
-// DecodeParams decodes the parameters of a document, and lets them be written where a
-// number or a duration stands. It comes before everything else is decoded. The error is
-// of what is given; faults of the document are in it.
+// DecodeParams decodes the parameters of a document, and lets them be written where a number or
+// a duration stands. It comes before everything else is decoded. The error concerns the given
+// values; faults of the document are in it.
 func DecodeParams(root yamlconf.Node, given []Given) (Params, error) {
 	var p Params
 	n, declared := root.Get("params")

@@ -21,7 +21,7 @@ type Work struct {
 	Retry int `yaml:"retry"`
 	// Losses is how many members may die while they run a task, from 1.
 	Losses int `yaml:"losses"`
-	// Open is the number of open tasks of one member beyond which Put waits; 0: no limit.
+	// Open is the number of open tasks of a member beyond which Put waits; 0: no limit.
 	Open int `yaml:"open"`
 	// Order is an expression on a task; those with smaller values run first. Empty: as they were put.
 	Order string `yaml:"order"`
@@ -31,7 +31,7 @@ type Work struct {
 	Objects WorkObjects `yaml:"objects"`
 	// Data is about the data that tasks read.
 	Data WorkData `yaml:"data"`
-	// Stuck is after what time a handler that was told to return and does not counts as stuck.
+	// Stuck is after what time a handler that was asked to return and does not counts as stuck.
 	Stuck time.Duration `yaml:"stuck"`
 	// Topology is who asks whom, one of local.Topologies.
 	Topology string `yaml:"topology"`
@@ -60,7 +60,7 @@ type Withdraw struct {
 
 // WorkLog is a stream of JetStream.
 type WorkLog struct {
-	// Stream is its name; empty: one that is made of the tenant and the group.
+	// Stream is its name; empty: a name made of the tenant and the group.
 	Stream string `yaml:"stream"`
 	// Replicas is how many servers have it, 1 to 5.
 	Replicas int `yaml:"replicas"`
@@ -120,7 +120,7 @@ var (
 	WorkFields = []string{"idle", "settled", "awaits", "phase"}
 	// WorkEstimates are there if an expression of the section reads them.
 	WorkEstimates = []string{"queued", "running", "open", "stuck", "objects", "power", "share"}
-	// WorkRecorded are there with the key record, those of WorkEstimates among them.
+	// WorkRecorded are there with the key record, the fields of WorkEstimates among them.
 	WorkRecorded = []string{"queued", "running", "open", "slots", "moved", "calls"}
 	// WorkLoads are those about objects. They are there with a strategy that is central.
 	WorkLoads = []string{"slots", "tasks", "weights", "names", "senders", "receivers", "volumes", "refused", "reasons"}
@@ -140,7 +140,7 @@ func WorkField(name string) scgs.Field {
 		f.Type, f.Default = scgs.Bool, scgs.BoolValue(false)
 	case "power":
 		f.Type, f.Default = scgs.Float, scgs.FloatValue(0)
-	case "share": // What is not observed is whole.
+	case "share": // An unobserved share is whole.
 		f.Type, f.Default = scgs.Float, scgs.FloatValue(1)
 	case "calls":
 		f.Type, f.Default = scgs.String, scgs.StringValue("")
@@ -163,7 +163,7 @@ const (
 // DefaultEnd is the condition of a section that has none.
 const DefaultEnd = "all(members, .work.idle and .work.settled) and any(members, .work.awaits)"
 
-// UnmarshalNode fills in the defaults. Those of a strategy go by its kind.
+// UnmarshalNode fills in the defaults. The defaults of a strategy go by its kind.
 func (w *Work) UnmarshalNode(n yamlconf.Node) error {
 	type plain Work // Without this method.
 	raw := plain(DefaultWork())

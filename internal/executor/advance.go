@@ -21,7 +21,7 @@ import (
 
 const (
 	signalAgain  = 250 * time.Millisecond // a signal that had no effect is sent again
-	noStateAgain = 10 * time.Millisecond  // what is due is looked at again while no global state is in force
+	noStateAgain = 10 * time.Millisecond  // the due actions are looked at again while there is no current global state
 	showWithin   = 5 * time.Second        // a processor that has taken a start shows the run, or it has failed
 )
 
@@ -30,7 +30,7 @@ const (
 type pass struct {
 	*executor
 	now      clocksync.Instant
-	world    plan.World // nil but on a global state in force
+	world    plan.World // nil but on a current global state
 	out      *plan.ExecutorOutput
 	decision control.Decision
 }
@@ -42,13 +42,13 @@ func (f *executor) Advance(now clocksync.Instant, w plan.World, out *plan.Execut
 		return
 	}
 	p := pass{executor: f, now: now, world: w, out: out}
-	p.begin()
+	p.beginPass()
 	// The interpreter may fire no verdict of its own: the list is as long as it is.
 	for _, v := range f.verdicts {
 		if v.decision.Number == 0 {
 			v.decision = p.decide()
 		}
-		p.interpret(&program.Input{Kind: program.InVerdict, Predicate: v.predicate, Truth: v.truth, Decision: v.decision})
+		p.stepInterpreter(&program.Input{Kind: program.InVerdict, Predicate: v.predicate, Truth: v.truth, Decision: v.decision})
 	}
 	f.verdicts = f.verdicts[:0]
 	f.release(now)
@@ -59,15 +59,15 @@ func (f *executor) Advance(now clocksync.Instant, w plan.World, out *plan.Execut
 	}
 	f.moved = f.moved[:0]
 	if f.wake <= now {
-		p.interpret(&program.Input{Kind: program.InTick})
+		p.stepInterpreter(&program.Input{Kind: program.InTick})
 	}
 	p.attend()
 }
 
-func (p *pass) begin() {
+func (p *pass) beginPass() {
 	if !p.began {
 		p.began = true
-		p.interpret(&program.Input{Kind: program.InBegin})
+		p.stepInterpreter(&program.Input{Kind: program.InBegin})
 	}
 }
 
@@ -115,22 +115,22 @@ func (p *pass) observe(name string, m *plan.Processor) {
 	}
 	if q != nil && q.awaited {
 		if !m.Obeys && p.hold != plan.HoldNone {
-			return // What it was told before may yet come to it.
+			return // Earlier messages may yet come to it.
 		}
 		q.awaited = false
 		p.awaited--
 		if q.stranger {
 			q = nil
-		} else if q.gone(m.Incarnation, q.run != nil && s.program == p.id && s.run == q.run.number) {
+		} else if q.isGone(m.Incarnation, q.run != nil && s.program == p.id && s.run == q.run.number) {
 			why := "its process has ended"
 			if q.incarnation == m.Incarnation {
 				why = "its processor has gone on to another run, which the journal lacks; it may run twice"
 			}
-			p.lost(q, why)
+			p.loseProcessor(q, why)
 			q = nil
 		} else if q.incarnation != m.Incarnation {
 			q.incarnation = m.Incarnation
-			p.log.note(&record{Processor: name, Incarnation: m.Incarnation})
+			p.log.noteRecord(&record{Processor: name, Incarnation: m.Incarnation})
 		}
 	}
 	if _, held := p.held[name]; held {
@@ -141,11 +141,11 @@ func (p *pass) observe(name string, m *plan.Processor) {
 	}
 	r := p.runs[s.run]
 	if s.program != p.id || r == nil || r.on != name {
-		known := s.program != p.id || p.twice(name, s.run, "its processor has gone on with it", p.out)
+		known := s.program != p.id || p.reportTwice(name, s.run, "its processor has gone on with it", p.out)
 		if s.phase == wire.PhaseRunning {
 			if p.stray(name, m, s); !known {
 				p.giveUp(&blockRun{number: s.run, block: s.block, on: name, construct: -1, seen: true})
-				p.twice(name, s.run, "the record has no such run", p.out)
+				p.reportTwice(name, s.run, "the record has no such run", p.out)
 			}
 		}
 		return
@@ -156,10 +156,10 @@ func (p *pass) observe(name string, m *plan.Processor) {
 	switch s.phase {
 	case wire.PhaseRunning:
 		if r.cancel {
-			p.want(r)
+			p.wantLook(r)
 		}
 	case wire.PhaseCanceled:
-		p.ended(r, &program.Input{Kind: program.InFailed, Block: r.id, Reason: "it was cancelled"})
+		p.endRun(r, &program.Input{Kind: program.InFailed, Block: r.id, Reason: "it was cancelled"})
 	case wire.PhaseDone, wire.PhaseFailed:
 		p.come(r)
 	}
@@ -174,11 +174,11 @@ func (p *pass) come(r *blockRun) {
 	if r.body.Kind == wire.BodyFailure {
 		in = program.Input{Kind: program.InFailed, Block: r.id, Reason: r.body.Text}
 	}
-	p.ended(r, &in)
+	p.endRun(r, &in)
 }
 
-// ended forgets a run and tells the interpreter how it has ended.
-func (p *pass) ended(r *blockRun, in *program.Input) {
+// endRun forgets a run and tells the interpreter how it has ended.
+func (p *pass) endRun(r *blockRun, in *program.Input) {
 	if in.Kind == program.InDone && in.Decision.Number == 0 {
 		in.Decision = p.decide()
 	}
@@ -187,7 +187,7 @@ func (p *pass) ended(r *blockRun, in *program.Input) {
 	if q := p.processors[r.on]; q != nil && q.run == r {
 		q.run = nil
 	}
-	for _, n := range p.counts(r.construct) {
+	for _, n := range p.countsOf(r.construct) {
 		switch {
 		case in.Kind == program.InDone:
 			n.Done++
@@ -198,7 +198,7 @@ func (p *pass) ended(r *blockRun, in *program.Input) {
 		}
 	}
 	at := len(p.out.Events)
-	p.interpret(in)
+	p.stepInterpreter(in)
 	if in.Kind == program.InFailed && !r.cancel && !slices.ContainsFunc(p.out.Events[at:], func(e monitor.ProgramEvent) bool {
 		return e.Kind == monitor.ProgramEnd && e.Block == r.id
 	}) {
@@ -214,7 +214,7 @@ func (p *pass) enroll(name string, m *plan.Processor) {
 	of := own[4].Text()
 	p.processors[name] = &processor{name: name, node: of, incarnation: m.Incarnation}
 	node := program.Node{Name: name, Of: of, Cores: max(1, int(own[6].Int())), Labels: texts(own[5]), Alone: true, Threaded: texts(own[7])}
-	p.interpret(&program.Input{Kind: program.InJoined, Node: node})
+	p.stepInterpreter(&program.Input{Kind: program.InJoined, Node: node})
 }
 
 func texts(list scgs.Value) []string {
@@ -234,8 +234,8 @@ func (p *pass) stray(name string, m *plan.Processor, s shown) {
 	})
 }
 
-// giveUp keeps a run that nobody waits for any more and that may go on, so that this is told
-// when it shows.
+// giveUp keeps a run that nobody waits for any more and that may continue, so that this is
+// reported when it shows.
 func (f *executor) giveUp(r *blockRun) {
 	if r.cancel || !r.started && !r.seen {
 		return
@@ -248,8 +248,8 @@ func (f *executor) giveUp(r *blockRun) {
 	f.gaveUp = append(f.gaveUp, &kept)
 }
 
-// twice reports whether a run on a processor was given up, and tells it once.
-func (f *executor) twice(on string, run uint64, why string, out *plan.ExecutorOutput) bool {
+// reportTwice reports whether a run on a processor was given up, and tells it once.
+func (f *executor) reportTwice(on string, run uint64, why string, out *plan.ExecutorOutput) bool {
 	i := slices.IndexFunc(f.gaveUp, func(r *blockRun) bool { return r.number == run && r.on == on })
 	if i < 0 {
 		return false
@@ -263,17 +263,17 @@ func (f *executor) twice(on string, run uint64, why string, out *plan.ExecutorOu
 	if f.total.Twice++; r.construct < 0 {
 		e.Construct, e.Name = program.KindDo.String(), r.block
 	} else {
-		f.counts(r.construct)[0].Twice++
+		f.countsOf(r.construct)[0].Twice++
 	}
 	out.Events = append(out.Events, e)
 	return true
 }
 
-// lost takes a processor from the interpreter, with what runs there.
-func (p *pass) lost(q *processor, why string) {
+// loseProcessor takes a processor from the interpreter, with the runs there.
+func (p *pass) loseProcessor(q *processor, why string) {
 	delete(p.processors, q.name)
 	if r := q.run; r != nil {
-		for _, n := range p.counts(r.construct) {
+		for _, n := range p.countsOf(r.construct) {
 			n.Lost++
 		}
 		p.giveUp(r)
@@ -281,12 +281,12 @@ func (p *pass) lost(q *processor, why string) {
 		delete(p.byID, r.id)
 		p.out.Events = append(p.out.Events, p.event(&program.Action{Construct: r.construct, Replicas: r.replicas, Block: r.id, Reason: why}, monitor.ProgramLost, r))
 	}
-	p.interpret(&program.Input{Kind: program.InLeft, Node: program.Node{Name: q.name}})
+	p.stepInterpreter(&program.Input{Kind: program.InLeft, Node: program.Node{Name: q.name}})
 }
 
-// interpret steps the interpreter and does what it asks for. A program that has ended
-// is told nothing more.
-func (p *pass) interpret(in *program.Input) {
+// stepInterpreter steps the interpreter and does what it asks for. A program that has ended
+// gets no more inputs.
+func (p *pass) stepInterpreter(in *program.Input) {
 	if p.run.Finished() {
 		return
 	}
@@ -311,7 +311,7 @@ func (p *pass) act(a *program.Action) {
 		kind = monitor.ProgramCancel
 		if r != nil {
 			r.cancel = true
-			p.want(r)
+			p.wantLook(r)
 		}
 	case program.ActPass:
 		kind = monitor.ProgramPass
@@ -345,7 +345,7 @@ func (p *pass) place(a *program.Action) *blockRun {
 		block:    p.program.Info(a.Construct).Block.Name,
 	}
 	p.runs[r.number], p.byID[r.id] = r, r
-	for _, n := range p.counts(a.Construct) {
+	for _, n := range p.countsOf(a.Construct) {
 		n.Starts++
 	}
 	q := p.processors[a.Node]
@@ -353,11 +353,11 @@ func (p *pass) place(a *program.Action) *blockRun {
 		panic(fmt.Sprintf("executor: block %v is started on %q, which is no processor, or not idle: %+v", a.Block, a.Node, q))
 	}
 	q.run = r
-	p.want(r)
+	p.wantLook(r)
 	return r
 }
 
-// event is what observers are told of an action.
+// event is the observers' record of an action.
 func (f *executor) event(a *program.Action, kind monitor.ProgramKind, r *blockRun) monitor.ProgramEvent {
 	e := monitor.ProgramEvent{
 		Kind: kind, Replicas: slices.Clone(a.Replicas), Block: a.Block, Processor: a.Node, Predicate: a.Predicate, Branch: a.Branch, Iteration: a.Iteration,
@@ -373,22 +373,22 @@ func (f *executor) event(a *program.Action, kind monitor.ProgramKind, r *blockRu
 	return e
 }
 
-// want has a run looked at: it may need a signal.
-func (f *executor) want(r *blockRun) {
+// wantLook has a run looked at: it may need a signal.
+func (f *executor) wantLook(r *blockRun) {
 	if !r.attended {
 		r.attended = true
 		f.attention = append(f.attention, r)
 	}
 }
 
-// attend sends what the runs need, as far as the global state in force allows.
+// attend sends what the runs need, as far as the current global state allows.
 func (p *pass) attend() {
 	list := p.attention
 	p.attention = nil
 	for _, r := range list {
 		r.attended = false
 		if p.runs[r.number] == r && !p.serve(r) {
-			p.want(r)
+			p.wantLook(r)
 		}
 	}
 }
@@ -399,7 +399,7 @@ func (p *pass) serve(r *blockRun) bool {
 	case r.signal:
 		return true // Its fate brings it back.
 	case r.cancel && !r.started:
-		p.ended(r, &program.Input{Kind: program.InFailed, Block: r.id, Reason: "it was cancelled before it began"})
+		p.endRun(r, &program.Input{Kind: program.InFailed, Block: r.id, Reason: "it was cancelled before it began"})
 		return true
 	case r.seen && !r.cancel && !p.late(r), r.left:
 		return true // A global state will show it.
@@ -420,7 +420,7 @@ func (p *pass) serve(r *blockRun) bool {
 			return false
 		}
 		p.giveUp(r)
-		p.ended(r, &program.Input{Kind: program.InFailed, Block: r.id, Reason: hidden(r)})
+		p.endRun(r, &program.Input{Kind: program.InFailed, Block: r.id, Reason: hidden(r)})
 		return true
 	case r.arrived && !r.seen:
 		return true // It is seen in this state.
@@ -437,17 +437,17 @@ func (p *pass) serve(r *blockRun) bool {
 			Name: wire.CancelSignal, Kind: control.Cancel, Region: r.block, Data: p.data(r),
 		})
 	case s.phase == wire.PhaseRunning:
-		return false // Of another one, which is told to end.
+		return false // Of another one, which has to end.
 	case s.program == p.id && s.run > r.number && r.number <= p.before:
 		p.again(r, "the journal lacks what was started on the processor after it; it may run twice")
 		return p.serve(r)
-	case p.waits():
-		return false // Somebody may have it, or another attempt at it.
+	case p.isWaiting():
+		return false // A member may have it, or another attempt at it.
 	default:
 		data := append(p.data(r), control.Datum{Name: wire.DatumBlock, Value: scgs.StringValue(r.block)},
 			control.Datum{Name: wire.DatumSize, Value: scgs.IntValue(int64(len(r.input)))})
 		if len(r.replicas) > 0 {
-			data = append(data, control.Datum{Name: wire.DatumReplica, Value: scgs.StringValue(dotted(r.replicas))})
+			data = append(data, control.Datum{Name: wire.DatumReplica, Value: scgs.StringValue(joinDotted(r.replicas))})
 		}
 		if len(r.input) <= wire.ShortInput {
 			data = append(data, control.Datum{Name: wire.DatumInput, Value: scgs.StringValue(r.input)})
@@ -455,7 +455,7 @@ func (p *pass) serve(r *blockRun) bool {
 		r.signal = p.sendOf(r, &m, &control.Signal{Name: wire.StartSignal, Kind: control.Activate, Region: wire.ProcessorRegion, Data: data})
 		if r.signal && !r.started {
 			r.started = true
-			p.log.note(&record{Run: r.number})
+			p.log.noteRecord(&record{Run: r.number})
 		}
 	}
 	if !r.signal {
@@ -480,22 +480,22 @@ func (f *executor) late(r *blockRun) bool { return f.overdue && r.number <= f.be
 // in the same place.
 func (p *pass) again(r *blockRun, why string) {
 	p.out.Events = append(p.out.Events, p.event(&program.Action{Construct: r.construct, Replicas: r.replicas, Block: r.id, Reason: why}, monitor.ProgramFail, r))
-	p.renumber(r)
+	p.renumberRun(r)
 }
 
-func (f *executor) renumber(r *blockRun) {
+func (f *executor) renumberRun(r *blockRun) {
 	f.giveUp(r)
 	delete(f.runs, r.number)
 	f.numbers++
-	f.log.note(&record{Run: r.number, Again: f.numbers})
+	f.log.noteRecord(&record{Run: r.number, Again: f.numbers})
 	r.number = f.numbers
 	r.seen, r.started, r.arrived, r.left, r.body, r.sent = false, false, false, false, nil, [2]uint32{}
 	f.runs[r.number] = r
 }
 
-// dotted joins numbers by dots. Nested deeper than a signal can hold, they are left
+// joinDotted joins numbers by dots. Nested deeper than a signal can hold, they are left
 // out from the outside.
-func dotted(numbers []int32) string {
+func joinDotted(numbers []int32) string {
 	words := make([]string, len(numbers))
 	for i, n := range numbers {
 		words[i] = strconv.Itoa(int(n))

@@ -1,7 +1,7 @@
-// Package executor carries out a control program on the members of a synchronizer.
-// It lets the interpreter of control/program see what global states show of
-// processors and predicates, and makes signals of what that asks for. Nothing is
-// started, cancelled or passed but by a decision on a global state in force.
+// Package executor carries out a control program on the members of a synchronizer. It lets the
+// interpreter of control/program see what global states show of processors and predicates, and
+// makes signals of its requests. Nothing is started, cancelled or passed but by a decision on a
+// current global state.
 //
 // An executor is pure and belongs to one machine (internal/synccore), which tells it
 // what has happened and takes signals and events from it.
@@ -58,7 +58,7 @@ type executor struct {
 	before     uint64 // runs of up to this number were started in earlier lives
 	overdue    bool   // what these have come to should be here by now
 	verdicts   []heldVerdict
-	moved      []moved     // members whose state in force is to be looked at
+	moved      []moved     // members whose current state is to be looked at
 	attention  []*blockRun // that may need a signal
 	finish     *monitor.ProgramEvent
 	tallies    map[int]*monitor.RunCounts // of the blocks by construct
@@ -67,8 +67,8 @@ type executor struct {
 	formed     bool              // there was an epoch before the restart
 	awaited    int               // processors that have not come back since
 	hold       plan.Hold         // for them
-	gaveUp     []*blockRun       // the last runs that were given up and may have gone on
-	log        log               // for whoever goes on with the program
+	gaveUp     []*blockRun       // the last runs that were given up and may have continued
+	log        log               // for whoever continues with the program
 	behind     time.Duration     // of the interpreter's time behind the clock, which was another one before
 
 	drawn struct {
@@ -89,10 +89,10 @@ type processor struct {
 	stranger    bool      // and was not known before it
 }
 
-// gone reports whether the process that had the run of the processor is no more, as
+// isGone reports whether the process that had the run of the processor is no more, as
 // what comes back after a restart shows. A start that was sent and never seen may
 // have reached the process from before.
-func (p *processor) gone(incarnation uint64, shows bool) bool {
+func (p *processor) isGone(incarnation uint64, shows bool) bool {
 	return p.run != nil && !shows && (p.run.seen || p.run.started && p.incarnation != incarnation)
 }
 
@@ -122,14 +122,14 @@ type blockRun struct {
 	cancel    bool
 	started   bool              // a start was sent and may have arrived
 	arrived   bool              // it has
-	since     clocksync.Instant // when that was told
+	since     clocksync.Instant // when that was reported
 	left      bool              // a cancellation has had its effect
 	signal    bool              // one is under way
 	sent      [2]uint32         // how many starts and cancellations were
 	again     clocksync.Instant // no signal before that
 	body      *plan.Body
 	attended  bool // it is in attention
-	told      bool // it was given up, and that it went on all the same is told
+	told      bool // it was given up, and that it continued all the same is reported
 }
 
 // Verdict implements [plan.Executor].
@@ -146,7 +146,7 @@ func (f *executor) Moved(member string, incarnation uint64) {
 func (f *executor) Epoch(now clocksync.Instant, begun control.Decision, out *plan.ExecutorOutput) {
 	f.verdicts = f.verdicts[:0]
 	p := pass{executor: f, now: now, out: out}
-	p.interpret(&program.Input{Kind: program.InEpoch, Decision: begun})
+	p.stepInterpreter(&program.Input{Kind: program.InEpoch, Decision: begun})
 }
 
 // Renewed implements [plan.Executor].
@@ -155,7 +155,7 @@ func (f *executor) Renewed(now clocksync.Instant, names []string, w plan.World, 
 	for _, name := range names {
 		name = f.level + "." + name
 		f.verdicts = slices.DeleteFunc(f.verdicts, func(v heldVerdict) bool { return v.predicate == name })
-		p.interpret(&program.Input{Kind: program.InVerdict, Predicate: name, Truth: predicates.Unknown, Decision: w.Decision()})
+		p.stepInterpreter(&program.Input{Kind: program.InVerdict, Predicate: name, Truth: predicates.Unknown, Decision: w.Decision()})
 	}
 }
 
@@ -177,13 +177,13 @@ func (f *executor) Left(now clocksync.Instant, silence plan.Silence, dropped []m
 	}
 	p.holdBack(lost, now.Add(silence))
 	for _, l := range idleFirst(lost) {
-		p.lost(l, why[l.name])
+		p.loseProcessor(l, why[l.name])
 	}
 }
 
-// holdBack gives nothing to the idle processors of nodes that have lost others: a node ends
-// as a whole, and that is told of one processor after the other. Those that are still
-// here after the time of silence are enrolled again.
+// holdBack gives nothing to the idle processors of nodes that have lost others: a node ends as
+// a whole, and its processors report that one after the other. Those that are still here after
+// the time of silence are enrolled again.
 func (p *pass) holdBack(lost []*processor, until clocksync.Instant) {
 	for _, name := range slices.Sorted(maps.Keys(p.processors)) {
 		q := p.processors[name]
@@ -192,7 +192,7 @@ func (p *pass) holdBack(lost []*processor, until clocksync.Instant) {
 		}
 		delete(p.processors, name)
 		p.held[name] = until
-		p.interpret(&program.Input{Kind: program.InLeft, Node: program.Node{Name: name}})
+		p.stepInterpreter(&program.Input{Kind: program.InLeft, Node: program.Node{Name: name}})
 	}
 }
 
@@ -228,13 +228,13 @@ func (f *executor) Overdue(now clocksync.Instant, silence plan.Silence, out *pla
 		if l.stranger {
 			delete(f.processors, l.name)
 		} else {
-			p.lost(l, "it did not come back after the restart")
+			p.loseProcessor(l, "it did not come back after the restart")
 		}
 		f.Moved(l.name, 0) // It may be here, and not have said that it obeys.
 	}
 	f.overdue = true
 	for _, number := range slices.Sorted(maps.Keys(f.runs)) {
-		f.want(f.runs[number])
+		f.wantLook(f.runs[number])
 	}
 	return f.formed
 }
@@ -259,15 +259,15 @@ func (f *executor) Settled(now clocksync.Instant, s *control.Signal, fate contro
 	if fate != control.Applied {
 		r.again = now.Add(signalAgain)
 	}
-	f.want(r)
+	f.wantLook(r)
 }
 
 // Awaits implements [plan.Executor].
 func (f *executor) Awaits() bool { return f.hold != plan.HoldNone && f.resume != clocksync.MaxInstant }
 
-// waits reports whether nothing is to be started yet after a restart: somebody may run what
-// the record lacks.
-func (f *executor) waits() bool {
+// isWaiting reports whether nothing is to be started yet after a restart: a member may run a
+// block that the record lacks.
+func (f *executor) isWaiting() bool {
 	return f.hold != plan.HoldNone && f.awaited > 0 || f.hold == plan.HoldSilence && f.resume != clocksync.MaxInstant
 }
 
@@ -277,7 +277,7 @@ func (f *executor) Take(from string, b *plan.Body, out *plan.ExecutorOutput) (is
 	switch {
 	case b.Program != f.id:
 		return false, "it is of another execution of the program"
-	case r == nil && f.twice(from, b.Run, "it has come to a result, which is not taken", out):
+	case r == nil && f.reportTwice(from, b.Run, "it has come to a result, which is not taken", out):
 		return false, fmt.Sprintf("run %d on %q was given up: it may have run twice", b.Run, from)
 	case r == nil && b.Run > 0 && b.Run <= f.numbers:
 		return false, fmt.Sprintf("run %d has ended", b.Run)
@@ -288,7 +288,7 @@ func (f *executor) Take(from string, b *plan.Body, out *plan.ExecutorOutput) (is
 	}
 	kept := *b
 	r.body = &kept
-	f.log.note(&record{Run: b.Run, Body: &kept})
+	f.log.noteRecord(&record{Run: b.Run, Body: &kept})
 	return true, ""
 }
 
@@ -298,23 +298,23 @@ func (f *executor) Cancel(now clocksync.Instant, reason string, out *plan.Execut
 		return
 	}
 	p := pass{executor: f, now: now, out: out}
-	p.begin()
-	p.interpret(&program.Input{Kind: program.InCancel, Reason: reason})
+	p.beginPass()
+	p.stepInterpreter(&program.Input{Kind: program.InCancel, Reason: reason})
 }
 
-// Restart implements [plan.Executor]. The end of a program that has ended is told
-// once more. What goes on is found again in the states of the members that come
-// back; those that do not are lost after the time of silence. The journal may lack what
-// came after its last line: runs that were started then have numbers that are given to no
-// other one. Until every processor has said that it obeys the new term, or is lost, nothing is
-// started: any of them may run what the journal has not, or has elsewhere.
+// Restart implements [plan.Executor]. The end of a program that has ended is reported once
+// more. What continues is found again in the states of the members that come back; those that
+// do not are lost after the time of silence. The journal may lack what came after its last
+// line: runs that were started then have numbers that are given to no other one. Until every
+// processor has said that it obeys the new term, or is lost, nothing is started: any of them
+// may run what the journal has not, or has elsewhere.
 func (f *executor) Restart(now clocksync.Instant, formed bool, begun control.Decision, runs uint64, hold plan.Hold, was clocksync.Instant, out *plan.ExecutorOutput) {
 	if f.finish != nil {
 		out.Events = append(out.Events, *f.finish)
 	}
 	if was != now { // No deadline knows how long nobody led.
 		f.behind += now.Sub(was)
-		f.log.note(&record{Behind: f.behind})
+		f.log.noteRecord(&record{Behind: f.behind})
 		for name := range f.held {
 			f.held[name] = now
 		}
@@ -327,7 +327,7 @@ func (f *executor) Restart(now clocksync.Instant, formed bool, begun control.Dec
 			runs = f.numbers + 1<<32
 		}
 		f.numbers, f.before, f.overdue = runs, runs, false
-		f.log.note(&record{Numbers: runs})
+		f.log.noteRecord(&record{Numbers: runs})
 	}
 	for _, p := range f.processors {
 		p.awaited = true
@@ -339,7 +339,7 @@ func (f *executor) Restart(now clocksync.Instant, formed bool, begun control.Dec
 		for i := range r.sent { // The last one may have arrived: it is sent once more, as the same.
 			r.sent[i] = max(r.sent[i], 1) - 1
 		}
-		f.want(r)
+		f.wantLook(r)
 	}
 }
 
@@ -373,7 +373,7 @@ func (f *executor) Wake(now clocksync.Instant) clocksync.Instant {
 		}
 	}
 	if wake <= now {
-		wake = now.Add(noStateAgain) // No global state is in force.
+		wake = now.Add(noStateAgain) // There is no current global state.
 	}
 	return wake
 }

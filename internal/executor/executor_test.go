@@ -206,7 +206,7 @@ func TestCancel(t *testing.T) {
 	want(t, "not begun", s.told(), "end 0  enough; finish 0  enough")
 }
 
-// TestRestart: after a restart a run goes on where it is still shown. It is lost with its
+// TestRestart: after a restart a run continues where it is still shown. It is lost with its
 // process, or if that does not come back within the silence.
 func TestRestart(t *testing.T) {
 	for name, c := range map[string]struct {

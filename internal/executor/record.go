@@ -11,8 +11,8 @@ import (
 	"github.com/gopegasus/pegasus/internal/plan"
 )
 
-// maxLog bounds the records of an execution, in bytes. One that needs more is gone on with
-// from its journal alone.
+// maxLog bounds the records of an execution, in bytes. An execution that needs more is
+// continued from its journal alone.
 const maxLog = 32 << 20
 
 // record is what leads another executor to where this one is: an input of the
@@ -43,7 +43,7 @@ func (f *executor) Log(after int) (records []plan.Record, whole bool) {
 	return f.log.records[min(after, len(f.log.records)):], !f.log.full
 }
 
-func (l *log) note(rec *record) {
+func (l *log) noteRecord(rec *record) {
 	idle := l.idle
 	l.idle = nil
 	for i := range idle {
@@ -74,7 +74,7 @@ func (p *pass) noteInput(in *program.Input, made []program.Action) {
 		rec.Incarnation = p.processors[in.Node.Name].incarnation
 	}
 	if in.Kind != program.InVerdict || slices.ContainsFunc(made, func(a program.Action) bool { return a.Kind != program.ActSignal }) {
-		l.note(&rec)
+		l.noteRecord(&rec)
 		return
 	}
 	l.idle = slices.DeleteFunc(l.idle, func(r record) bool { return r.In.Predicate == in.Predicate })
@@ -104,12 +104,12 @@ func (f *executor) Recall(text plan.Record) error {
 		r.body = rec.Body
 	case rec.Again > 0:
 		f.numbers = rec.Again - 1
-		f.renumber(r)
+		f.renumberRun(r)
 		return nil // That has recorded it.
 	default:
 		r.started = true
 	}
-	f.log.note(&rec)
+	f.log.noteRecord(&rec)
 	return nil
 }
 
@@ -126,15 +126,15 @@ func (f *executor) recallInput(rec *record) error {
 		if q == nil {
 			return fmt.Errorf("a record of processor %q, which there is not", in.Node.Name)
 		}
-		p.lost(q, "")
+		p.loseProcessor(q, "")
 		return nil
 	case program.InDone, program.InFailed:
 		if r == nil {
 			return fmt.Errorf("a record of block %v, which does not run", in.Block)
 		}
-		p.ended(r, in)
+		p.endRun(r, in)
 		return nil
 	}
-	p.interpret(in)
+	p.stepInterpreter(in)
 	return nil
 }

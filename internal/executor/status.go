@@ -12,8 +12,8 @@ import (
 // shownBlocks is how many blocks, and runs of each, a status has.
 const shownBlocks = 100
 
-// counts are those that a run of a construct belongs to.
-func (f *executor) counts(construct int) [2]*monitor.RunCounts {
+// countsOf are those that a run of a construct belongs to.
+func (f *executor) countsOf(construct int) [2]*monitor.RunCounts {
 	n := f.tallies[construct]
 	if n == nil {
 		n = &monitor.RunCounts{}
@@ -37,7 +37,7 @@ func (f *executor) Status() *monitor.ProgramStatus {
 	waits, more := f.run.Waits(shownBlocks)
 	for _, w := range waits {
 		info := f.program.Info(w.Construct)
-		s.Waits = append(s.Waits, monitor.WaitStatus{Path: info.Path, Name: cmp.Or(info.Name, info.Kind.String()), Replica: dotted(w.Replicas), For: w.For})
+		s.Waits = append(s.Waits, monitor.WaitStatus{Path: info.Path, Name: cmp.Or(info.Name, info.Kind.String()), Replica: joinDotted(w.Replicas), For: w.For})
 	}
 	s.WaitsMore = more
 	place := map[int]int{}
@@ -63,7 +63,7 @@ func (f *executor) Status() *monitor.ProgramStatus {
 		case r.seen:
 			phase = "running"
 		}
-		s.Blocks[i].Runs = append(s.Blocks[i].Runs, monitor.RunStatus{Run: r.number, Replica: dotted(r.replicas), Processor: r.on, Phase: phase})
+		s.Blocks[i].Runs = append(s.Blocks[i].Runs, monitor.RunStatus{Run: r.number, Replica: joinDotted(r.replicas), Processor: r.on, Phase: phase})
 	}
 	return s
 }

@@ -18,9 +18,9 @@ type column struct {
 	goName string
 	offset uintptr
 	list   bool         // it is a slice
-	kind   reflect.Kind // its own, or that of its elements
+	kind   reflect.Kind // its own, or its elements'
 	size   uintptr      // of an element
-	word   int          // of an enum: the place of the last one that was read
+	word   int          // of an enum: the place of the last word read
 }
 
 // columnOf is a field whose type [typeOf] knows.
@@ -32,10 +32,9 @@ func columnOf(f *reflect.StructField) column {
 	return c
 }
 
-// given is where a state lies that is given as an interface, and which type it has: the
-// address of its description, which no other type has while somebody knows it. A struct
-// that is nothing but a pointer lies in the interface itself, but none of its fields is
-// read.
+// given is where a state lies that is given as an interface, and which type it has: the address
+// of its description, which no other type has while a reference to it exists. A struct that is
+// nothing but a pointer lies in the interface itself, but none of its fields is read.
 func given(state *any) (typ uintptr, at unsafe.Pointer) {
 	words := (*[2]unsafe.Pointer)(unsafe.Pointer(state))
 	return uintptr(words[0]), words[1]
@@ -199,8 +198,8 @@ func float(kind reflect.Kind, p unsafe.Pointer) float64 {
 	return *(*float64)(p)
 }
 
-// integer reads an integer of any size, or a boolean, as an int64. It reports false for
-// what is too large.
+// integer reads an integer of any size, or a boolean, as an int64. It reports false for values
+// that are too large.
 func integer(kind reflect.Kind, p unsafe.Pointer) (word uint64, ok bool) {
 	var n int64
 	switch kind {

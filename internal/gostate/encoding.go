@@ -8,8 +8,8 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// Encoding turns the states of one owner into rows; it remembers the last type and
-// declaration. It is guarded by the lock of the owner.
+// Encoding turns the states of an owner into rows; it remembers the last type and declaration.
+// It is guarded by the lock of the owner.
 type Encoding struct {
 	// Providers fill fields that the program does not; the first that fills a field counts.
 	Providers []Provider
@@ -17,7 +17,7 @@ type Encoding struct {
 	last *Encoder // of the last state; nil: there was none
 }
 
-// Type is that of the last state; nil if there was none.
+// Type is the type of the last state; nil if there was none.
 func (e *Encoding) Type() reflect.Type {
 	if e.last == nil {
 		return nil
@@ -62,10 +62,10 @@ func (e *Encoding) Words(b *Encoder, at unsafe.Pointer) ([]uint64, bool) {
 	return b.words, true
 }
 
-// Row reads a state that lies at an address, and is of the encoder's type, as a row. It is
-// the last state only once [Encoding.Took] says so: until then the one before it is, which
-// goes on where this one is refused, here or by whoever is told. The row is valid until
-// the next call.
+// Row reads a state that lies at an address, and is of the encoder's type, as a row. It is the
+// last state only once [Encoding.Took] says so: until then the one before it is, which
+// continues where this one is refused, here or by the receiver. The row is valid until the next
+// call.
 func (e *Encoding) Row(b *Encoder, at unsafe.Pointer) ([]scgs.Value, error) {
 	if err := b.fill(b.next, at); err != nil {
 		return nil, err // The values are of no state.
@@ -74,8 +74,8 @@ func (e *Encoding) Row(b *Encoder, at unsafe.Pointer) ([]scgs.Value, error) {
 	return b.next, nil
 }
 
-// Took makes the state that Row has read the last one, unless whoever was told has refused
-// it with an error, which it returns.
+// Took makes the state that Row has read the last one, unless the receiver has refused it with
+// an error, which it returns.
 func (e *Encoding) Took(b *Encoder, refused error) error {
 	if refused == nil {
 		b.row, b.next, e.last = b.next, b.row, b
@@ -83,9 +83,9 @@ func (e *Encoding) Took(b *Encoder, refused error) error {
 	return refused
 }
 
-// Refit makes of the last state's row, as it was declared before, one of what is declared now.
-// The fault is a [*StateError] if the type does not fit, and then told is the type's fields,
-// with those that are provided.
+// Refit makes of the last state's row, as it was declared before, a row of the state declared
+// now. The fault is a [*StateError] if the type does not fit, and then told is the type's
+// fields, with those that are provided.
 func (e *Encoding) Refit(row []scgs.Value, before, declared scgs.Schema) (refit []scgs.Value, told scgs.Schema, err error) {
 	l, err := layoutOf(e.last.typ)
 	if err != nil {
@@ -137,8 +137,8 @@ func worded(v scgs.Value, as scgs.Type) scgs.Value {
 	return scgs.ListValue(as.Elem(), values...)
 }
 
-// Again is the last row with what is provided now; false if there is none, or nothing
-// in it has changed.
+// Again is the last row with the values provided now; false if there is none, or nothing in it
+// has changed.
 func (e *Encoding) Again(declared scgs.Schema) ([]scgs.Value, bool) {
 	if e.last == nil || !e.last.IsFor(declared) {
 		return nil, false

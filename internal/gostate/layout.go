@@ -20,18 +20,18 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// StateError says that a struct cannot be a state, or is not the one that is declared.
-// Users find it as agent.StateError.
+// StateError says that a struct cannot be a state, or differs from the declared state. Users
+// find it as agent.StateError.
 type StateError struct {
 	Type   reflect.Type // of the state; nil if that was nil
 	Field  string       // at fault, of the struct, or as declared where the struct has none; empty: the type itself
-	Reason string       // what is wrong and what to do
+	Reason string       // the fault and what to do
 }
 
 // Error is the reason.
 func (e *StateError) Error() string { return "agent: " + e.Reason }
 
-// faults are those of one state.
+// faults are the faults of a state.
 type faults []*StateError
 
 func (f *faults) add(t reflect.Type, field, format string, args ...any) {
@@ -99,8 +99,8 @@ func Fill(declared scgs.Schema, row []scgs.Value, state any) error {
 	return e.fill(row, at)
 }
 
-// Defaults is a row of the declared state in which every field has its default; one that
-// has none is Invalid.
+// Defaults is a row of the declared state in which every field has its default; a field without
+// a default is Invalid.
 func Defaults(declared scgs.Schema) []scgs.Value {
 	row := make([]scgs.Value, len(declared))
 	for i, f := range declared {
@@ -205,14 +205,14 @@ func lowerFirst(name string) string {
 	return string(unicode.ToLower(r)) + name[size:]
 }
 
-// Encoder turns values of one struct type into rows of one declared state.
+// Encoder turns values of a struct type into rows of a declared state.
 type Encoder struct {
 	typ      reflect.Type
 	is       uintptr // the same, as given tells it
 	declared scgs.Schema
 	columns  []column     // in the declared order; without a name where the struct has none
-	row      []scgs.Value // of the last state, and the defaults of what the struct has not
-	next     []scgs.Value // of the one that is being read, likewise
+	row      []scgs.Value // of the last state, and the defaults of the fields that the struct lacks
+	next     []scgs.Value // of the state being read, likewise
 	elements []scgs.Value // of the current list
 	plain    bool         // a state is usually but words
 	words    []uint64     // of the last state that was, and defaults

@@ -62,7 +62,7 @@ func (o Observed) Value(f *scgs.Field) (scgs.Value, bool) {
 	return scgs.FloatValue(v), known
 }
 
-// Observable reports whether a declared field is one that observation fills.
+// Observable reports whether observation fills a declared field.
 func Observable(f scgs.Field) bool {
 	return f.Type == scgs.Float && slices.Contains(reading.Fields(), f.Name)
 }

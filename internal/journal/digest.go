@@ -35,8 +35,8 @@ func (d *Digest) Add(out *synccore.Output) {
 // Sum is the hash so far.
 func (d *Digest) Sum() uint64 { return d.sum }
 
-// append appends the hash as 16 hexadecimal digits.
-func (d *Digest) append(buf []byte) []byte {
+// appendHex appends the hash as 16 hexadecimal digits.
+func (d *Digest) appendHex(buf []byte) []byte {
 	for shift := 60; shift >= 0; shift -= 4 {
 		buf = append(buf, "0123456789abcdef"[d.sum>>shift&15])
 	}
@@ -75,7 +75,7 @@ func (d *Digest) fields(v reflect.Value) {
 	names, ok := d.names[t]
 	if !ok {
 		for f := range t.Fields() {
-			name := cmp.Or(f.Tag.Get("digest"), f.Name) // That of older journals, if it was renamed.
+			name := cmp.Or(f.Tag.Get("digest"), f.Name) // The name in older journals, if it was renamed.
 			if name == "-" {
 				name = ""
 			}

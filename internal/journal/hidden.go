@@ -8,10 +8,10 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// Hidden is an input as a file may have it: without the values of redacted fields. It is
-// the input itself if the level redacts nothing, else a copy where they differ. The
-// level is the one that the machine follows before the input. Messages between machines
-// have the input itself.
+// Hidden is an input as a file may have it: without the values of redacted fields. It is the
+// input itself if the level redacts nothing, else a copy where they differ. The level is the
+// level that the machine follows before the input. Messages between machines have the input
+// itself.
 func Hidden(level *plan.Level, in *synccore.Input) *synccore.Input {
 	switch {
 	case in.Kind == synccore.InBatch && in.Group == "" && level.State.Redacts():

@@ -190,7 +190,7 @@ func TestJournalIsLossless(t *testing.T) {
 	})
 }
 
-// equateEmpty takes a list that is empty for one that is not there.
+// equateEmpty takes an empty list for a missing one.
 var equateEmpty = cmp.FilterValues(func(a, b any) bool { return isEmpty(a) && isEmpty(b) }, cmp.Ignore())
 
 func isEmpty(v any) bool {
@@ -306,7 +306,7 @@ func shortJournal(tb testing.TB) []byte {
 	return journal.AppendEnd(text, uint64(len(inputs)), "")
 }
 
-// TestJournalRefusals: what is no journal is refused with its line.
+// TestJournalRefusals: a text that is no journal is refused with its line.
 func TestJournalRefusals(t *testing.T) {
 	good := string(shortJournal(t))
 	lines := strings.SplitAfter(strings.TrimSuffix(good, "\n"), "\n")
@@ -395,7 +395,7 @@ func TestJournalOfEveryLength(t *testing.T) {
 	}
 }
 
-// retold are the lines by which a machine comes to follow that of a journal.
+// retold are the lines by which a machine comes to follow the machine of a journal.
 func retold(tb testing.TB, text []byte) (lines []byte) {
 	tb.Helper()
 	j, err := journal.Read(bytes.NewReader(text))
@@ -464,8 +464,8 @@ func FuzzJournal(f *testing.F) {
 	})
 }
 
-// BenchmarkReplay reads batches of two reports and steps a machine with them. The
-// time is that of a batch.
+// BenchmarkReplay reads batches of two reports and steps a machine with them. The time is per
+// batch.
 func BenchmarkReplay(b *testing.B) {
 	lines := bytes.SplitAfter(shortJournal(b), []byte("\n"))
 	batches := io.MultiReader(bytes.NewReader(lines[0]), bytes.NewReader(bytes.Repeat(lines[2], b.N)))

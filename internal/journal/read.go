@@ -21,8 +21,8 @@ import (
 type Record struct {
 	Now   clocksync.Instant // of the step
 	Input synccore.Input    // its pointers hold until the record is read again, which overwrites its Batch
-	// Out is the digest of all outputs up to that of this input. Broken: there is
-	// none, since the step did not end.
+	// Out is the digest of all outputs up to the output of this input. Broken: there is none,
+	// since the step did not end.
 	Out    uint64
 	Broken bool // by the end of the process, or a fault
 }
@@ -114,7 +114,7 @@ func (j *Reader) follows(what string, term uint64) error {
 	return followed(term)
 }
 
-// Term is the one that the journal has come to.
+// Term is the term that the journal has come to.
 func (j *Reader) Term() uint64 { return j.term }
 
 // Line is the number of the line that was read last, from 1.
@@ -223,10 +223,10 @@ type journalLine struct {
 	Now  *clocksync.Instant `json:"now"`
 	More bool               `json:"more"`
 	From string             `json:"from"`
-	// Group is that of From, if it is another one.
+	// Group is the group of From, if it is another one.
 	Group  string `json:"group"`
 	By     string `json:"by"`     // the multiplexer that has brought it
-	Person string `json:"person"` // who has asked for a config
+	Person string `json:"person"` // the user that has asked for a config
 	// Reached is the input's, 0 if it is no news.
 	Reached clocksync.Instant `json:"reached"`
 
@@ -360,7 +360,7 @@ func (j *Reader) input(l *journalLine, rec *Record) error {
 	return j.content(l, &rec.Input, batch)
 }
 
-// otherGroup checks that what comes from another group is what is heard of one.
+// otherGroup checks that an input from another group is of a kind heard from other groups.
 func (l *journalLine) otherGroup() error {
 	if l.Group == "" {
 		return nil

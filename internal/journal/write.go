@@ -28,8 +28,8 @@ const Format = 2
 // MaxLine is the greatest length of a line in bytes, its end included.
 const MaxLine = 16 << 20
 
-// Header is the first line of a journal: all that the machine was made of, and by
-// which clocks its instants are told.
+// Header is the first line of a journal: all that the machine was made of, and the clocks of
+// its instants.
 type Header struct {
 	Journal      int    `json:"journal"`      // the format
 	Pegasus      string `json:"pegasus"`      // the version that wrote it; empty if that is not known
@@ -91,9 +91,9 @@ type (
 	}
 )
 
-// AppendInput appends the line of an input but for its end, which [AppendOutput]
-// adds after the step. State is that of the members. The machine must not host threads:
-// what these say does not come as a message, and has no line.
+// AppendInput appends the line of an input but for its end, which [AppendOutput] adds after the
+// step. State is the members' state. The machine must not host threads: what these say does not
+// come as a message, and has no line.
 func AppendInput(dst []byte, state scgs.Schema, now clocksync.Instant, in *synccore.Input) ([]byte, error) {
 	buf := strconv.AppendInt(append(dst, `{"now":`...), int64(now), 10)
 	if in.More {
@@ -158,7 +158,7 @@ func AppendInput(dst []byte, state scgs.Schema, now clocksync.Instant, in *syncc
 
 // AppendOutput ends the line of an input with the digest of all outputs so far.
 func AppendOutput(dst []byte, d *Digest) []byte {
-	return append(d.append(append(dst, `,"out":"`...)), "\"}\n"...)
+	return append(d.appendHex(append(dst, `,"out":"`...)), "\"}\n"...)
 }
 
 // AppendBroken ends the line of an input whose step did not end.

@@ -1,5 +1,5 @@
-// Package link is what the package work gets of a member of a group: who else is there, the section
-// of the configuration, a connection, and fields of the state that it fills by itself. The package
+// Package link is what the package work gets of a member of a group: the other members, the section
+// of the configuration, a connection, and fields of the state that work itself fills. The package
 // agent implements it; tests of work have another.
 package link
 
@@ -18,15 +18,15 @@ type Peer struct {
 	Life uint64 // its first incarnation: another process of that name has a greater one
 }
 
-// Roster is who is in the epoch.
+// Roster lists the members of the epoch.
 type Roster struct {
 	Epoch uint64 // its number
 	Phase uint64 // that the space is in: 1 above the phases that have ended
 	Peers []Peer // sorted by name
 }
 
-// Watcher is told what changes. Its functions are called one at a time, on a goroutine of their own, and
-// none after the stop of [Link.Watch] has returned. They must not call the link. Beyond 64 calls that wait,
+// Watcher receives changes. Its functions are called one at a time, on a goroutine of their own, and none
+// after the stop of [Link.Watch] has returned. They must not call the link. Beyond 64 calls that wait,
 // rosters are merged: whoever was missing on one is missing on the merged one.
 type Watcher struct {
 	// Roster is called with each new roster. What a peer held that is missing is lost, though the same life may
@@ -46,8 +46,8 @@ type Watcher struct {
 // the field keeps its default. It is called under a lock and must not call the link.
 type Fill func(field scgs.Field) (scgs.Value, bool)
 
-// Conn is a connection to the NATS server. [github.com/gopegasus/pegasus/internal/bus.Bus] is one, and says
-// what is promised. Handlers are called one at a time for each subscription.
+// Conn is a connection to the NATS server. [github.com/gopegasus/pegasus/internal/bus.Bus] is one, and
+// states its promises. Handlers are called one at a time for each subscription.
 type Conn interface {
 	Publish(subject string, data []byte) error
 	Subscribe(subject string, handle func(subject string, data []byte)) error
@@ -70,11 +70,12 @@ type Offerer interface {
 // Link is one member as the package work sees it. Its methods may be called from any goroutine.
 type Link interface {
 	// Self is this life of the member. It never changes: a member that comes back after it was dropped
-	// is the same life, and one that was replaced is over.
+	// is the same life, and a replaced life is over.
 	Self() Peer
 	// Section is the section work of the group's synchronizer; nil: there is none.
 	Section() *config.Work
-	// Watch tells w what is, then what changes, until stop is called. Only one watcher may be there.
+	// Watch tells w the present state, then each change, until stop is called. Only one watcher may
+	// be there.
 	Watch(w Watcher) (stop func(), err error)
 	// Tell has the fields work.NAME filled from now on, and reports a state with their present values.
 	// Without a change nothing is reported. Before the first call each has its default.

@@ -24,13 +24,13 @@ type Options struct {
 	Speeds map[string]float64 // of the home: rows a second by the name of a member, as an earlier loop has measured them
 }
 
-// Loop is the machine of one member of an elastic loop. The home keeps the partition: which member has which rows. It
+// Loop is the machine of a member of an elastic loop. The home keeps the partition: which member has which rows. It
 // counts each row once in each iteration, with the partial result of the member that had it at the end. A member
 // whose partial result has not arrived when it is lost, or that gives rows back, has them redone by the others. The
 // home itself closes its own part last, so there is always a member that can redo rows.
 //
-// It is not safe for concurrent use. Its methods only note what has happened; [Loop.Frames] then returns what is to
-// be sent.
+// It is not safe for concurrent use. Its methods only note what has happened; [Loop.Frames] then returns the
+// messages to send.
 type Loop struct {
 	opts   Options
 	roster []workcore.Peer
@@ -61,7 +61,7 @@ type Loop struct {
 // line is the exchange with one other member.
 type line struct {
 	workcore.Peer
-	version uint64 // of what is said
+	version uint64 // of the message
 	acked   uint64 // that the other one has
 	heard   uint64 // of the other one
 	asked   bool   // it waits for an answer
@@ -91,7 +91,7 @@ type seat struct {
 	typ     string
 }
 
-// Part is the partial result of one member.
+// Part is the partial result of a member.
 type Part struct {
 	Member string // its name
 	First  int    // its first row; -1: it has none
@@ -117,13 +117,13 @@ func New(o Options) (*Loop, error) {
 	return l, nil
 }
 
-// changed has what is said sent soon.
+// changed has the message sent soon.
 func (l *line) changed() { l.version++; l.again = clocksync.MinInstant }
 
 // Ended reports whether the loop is over here, and why if it has failed.
 func (l *Loop) Ended() (why string, ended bool) { return l.why, l.ended }
 
-// TakeRoster notes who is in the group. A member that is missing is gone for good.
+// TakeRoster notes the members of the group. A member that is missing is gone for good.
 func (l *Loop) TakeRoster(now clocksync.Instant, roster []workcore.Peer) {
 	for _, p := range roster {
 		if l.opts.Home && p != l.opts.Self && !slices.Contains(l.roster, p) && l.find(p) == nil {
@@ -308,7 +308,7 @@ func (l *Loop) divide(taking []*seat) [][]workcore.Span {
 // Parts of the rows of a member.
 const (
 	spareFirst = 8  // a member whose speed is not known gets one of so many parts at first
-	spareLeast = 64 // a member that has done its own gets at least one of so many parts of what it would have with equal speeds
+	spareLeast = 64 // a member that has done its own gets at least one of so many parts of its share with equal speeds
 )
 
 // keepSpare keeps most rows of the members back whose speed is not known. Whoever has done its own gets more of them.
@@ -323,7 +323,8 @@ func (l *Loop) keepSpare(taking []*seat, lists [][]workcore.Span) {
 	l.spare = sorted(l.spare)
 }
 
-// handOutSpare gives spare rows to the members that have done their own: half of what each would get of all by its speed.
+// handOutSpare gives spare rows to the members that have done their own: half of the share of all that each would get by
+// its speed.
 func (l *Loop) handOutSpare(able []*seat) {
 	speeds := l.speeds(able)
 	for i, s := range able {
@@ -360,7 +361,7 @@ func (l *Loop) handOutSpare(able []*seat) {
 // evenPart: a partition is kept while each member has its due but for this part of it.
 const evenPart = 20
 
-// speeds are those of members; a member without a measured one has the mean of the others.
+// speeds are the speeds of members; a member without a measured one has the mean of the others.
 func (l *Loop) speeds(of []*seat) []float64 {
 	list, known, sum := make([]float64, len(of)), 0, 0.0
 	for i, s := range of {
@@ -474,7 +475,7 @@ func (l *Loop) Begun() (number int, carry []byte, begun bool) { return l.number,
 // follow until closed.
 func (l *Loop) Assigned() (list []workcore.Span, closed bool) { return l.self.spans, l.self.closed }
 
-// SetDone notes that this member has done the first rows of what it has, and at which speed: 0 is unknown.
+// SetDone notes that this member has done the first of its rows, and at which speed: 0 is unknown.
 func (l *Loop) SetDone(rows int, speed float64) {
 	if l.ended || !l.open || rows < l.self.done || rows > partition.Total(l.self.spans) {
 		return
@@ -501,8 +502,8 @@ func (l *Loop) TakeBack() {
 	l.takeBack()
 }
 
-// takeBack has the member get rows again once its home knows that it has given back those of the iteration that runs:
-// what it says next replaces that.
+// takeBack has the member get rows again once its home knows that it has given back the rows of the iteration that
+// runs: what it says next replaces that.
 func (l *Loop) takeBack() {
 	if l.back && !l.ended && l.home.acked >= l.gave {
 		l.back, l.self.gives = false, false
@@ -660,7 +661,7 @@ func (l *Loop) takeReport(now clocksync.Instant, from workcore.Peer, f *workcore
 	}
 	if f.Number > s.number {
 		s.number = f.Number
-		s.changed() // What it is told next depends on that.
+		s.changed() // The next message to it depends on that.
 	}
 	if f.Out {
 		l.lose(now, s)
@@ -728,7 +729,7 @@ func (l *Loop) takeOrder(from workcore.Peer, f *workcore.LoopFrame) {
 	}
 }
 
-// Frames appends what is to be sent now.
+// Frames appends the messages to send now.
 func (l *Loop) Frames(now clocksync.Instant, dst []workcore.Frame) []workcore.Frame {
 	add := func(to *line, f workcore.LoopFrame) {
 		f.Name, f.Home, f.Version, f.Heard, f.Asks = l.opts.Name, l.opts.Home, to.version, to.heard, to.acked < to.version

@@ -78,7 +78,7 @@ func (l *Loop) worked(now clocksync.Instant, s *seat) float64 {
 }
 
 // noteReduced notes that the iteration is over. A member that has done no row has no speed of this iteration: it
-// counts with the one that it had before, if any.
+// counts with its earlier speed, if any.
 func (l *Loop) noteReduced(now clocksync.Instant) {
 	could := l.lost
 	for _, s := range l.all() {

@@ -176,10 +176,9 @@ func (o *Outbox) Post(now clocksync.Instant, head *wire.Signals, l Letter, frame
 	return Settled{}, true
 }
 
-// transmit sends a signal, in one frame with what else goes to the same member
-// in this step, and sets the time of the next attempt. A signal of an older epoch
-// goes out like any other: only its target knows whether it came in time, and the
-// frame tells it the epoch in force.
+// transmit sends a signal, in one frame with everything else to the same member in this step,
+// and sets the time of the next attempt. A signal of an older epoch goes out like any other:
+// only its target knows whether it came in time, and the frame tells it the current epoch.
 func (p *pending) transmit(now clocksync.Instant, head *wire.Signals, frames *Frames) {
 	if !p.late && now >= p.deadline {
 		p.late, p.attempts, p.deadline = true, 0, now
@@ -208,8 +207,8 @@ func (o *Outbox) UnderWay(group, from string, a *wire.Answer) bool {
 	return slices.ContainsFunc(o.letters, func(p *pending) bool { return p.is(group, from, a) })
 }
 
-// Answer takes what a member tells of a signal; ok if that settles it. The fate of
-// one that is not known is a late copy.
+// Answer takes what a member tells of a signal; ok if that settles it. The fate of an unknown
+// signal is a late copy.
 func (o *Outbox) Answer(now clocksync.Instant, group, from string, a *wire.Answer) (s Settled, ok bool) {
 	i := slices.IndexFunc(o.letters, func(p *pending) bool { return p.is(group, from, a) })
 	if i < 0 {
@@ -238,9 +237,9 @@ func (o *Outbox) settle(i int, f control.Fate, detail string) Settled {
 	return s
 }
 
-// Retry repeats what was not answered and appends what is past its time, or whose
-// target is gone, to settled. Up to heard, which is at most now, all that targets have said has
-// come: what is past its time since may have been answered.
+// Retry repeats unanswered signals and appends signals past their time, or whose target is
+// gone, to settled. Up to heard, which is at most now, all that targets have said has come: a
+// signal past its time since may have been answered.
 func (o *Outbox) Retry(now, heard clocksync.Instant, head *wire.Signals, gone func(*Letter) bool, frames *Frames, settled []Settled) []Settled {
 	if now < o.due {
 		return settled

@@ -39,7 +39,7 @@ func (p *post) post(now clocksync.Instant, l outbox.Letter) {
 	}
 }
 
-// retry is what goes out at an instant, and what is settled.
+// retry is what goes out at an instant, and the settled signals.
 func (p *post) retry(now clocksync.Instant, gone func(*outbox.Letter) bool) (sent int, settled []outbox.Settled) {
 	p.frames = nil
 	settled = p.Retry(now, now, &wire.Signals{}, gone, &p.frames, nil)
@@ -144,7 +144,7 @@ func TestFates(t *testing.T) {
 	}
 }
 
-// TestGone: signals to one who is gone are given up, in the order in which they were
+// TestGone: signals to a member that is gone are given up, in the order in which they were
 // posted, as soon as the outbox is told to look; the others stay.
 func TestGone(t *testing.T) {
 	p := newPost(t)

@@ -25,11 +25,11 @@ type Balance struct {
 	Loads, Weights, Rest, Power, Share *predicates.MemberExpression
 	Single                             bool // Weights is one number for every load
 
-	// Objects is more that members tell of the objects of a space; nil: the loads are those of a section balance.
+	// Objects is more that members tell of the objects of a space; nil: the loads belong to a section balance.
 	Objects *ObjectTexts
 }
 
-// compileBalance compiles the section, or that of the objects of a space.
+// compileBalance compiles the section balance of members, or of the objects of a space.
 func (c *compiler) compileBalance() {
 	s := c.balance
 	if s == nil {
@@ -61,16 +61,16 @@ func (c *compiler) compileBalance() {
 		}
 	}
 	c.balanceTexts(at, s)
-	b.Loads = c.member(at+".loads", s.Loads, false, true)
+	b.Loads = c.compileMember(at+".loads", s.Loads, false, true)
 	b.Weights, b.Single = c.weights(at+".weights", s.Weights)
-	b.Rest = c.member(at+".rest", s.Rest, true, false)
-	b.Power = c.member(at+".power", s.Power, true, false)
-	b.Share = c.member(at+".share", s.Share, true, false)
+	b.Rest = c.compileMember(at+".rest", s.Rest, true, false)
+	b.Power = c.compileMember(at+".power", s.Power, true, false)
+	b.Share = c.compileMember(at+".share", s.Share, true, false)
 	if s.When != "" {
-		b.When = c.program(at+".when", s.When, c.plan.Env.Bool)
+		b.When = c.compileProgram(at+".when", s.When, c.plan.Env.Bool)
 	}
 	if c.sec.Synchronizer.Balance == nil {
-		b.Objects = c.objects(at)
+		b.Objects = c.compileObjects(at)
 	}
 	for _, u := range c.plan.Uses {
 		if read := c.plan.Env.Redacts(u.Uses); read != "" && strings.HasPrefix(u.At, at+".") {
@@ -113,28 +113,28 @@ func (c *compiler) balanceTexts(at string, s *config.Balance) {
 // weights compiles a list of weights, or one number for every load.
 func (c *compiler) weights(at, src string) (program *predicates.MemberExpression, single bool) {
 	if one, err := c.plan.Env.Member(src, true, false); err == nil {
-		c.account(at, one.Expression())
+		c.accountProgram(at, one.Expression())
 		return one, true
 	}
-	return c.member(at, src, true, true), false
+	return c.compileMember(at, src, true, true), false
 }
 
-// member compiles an expression on one member.
-func (c *compiler) member(at, src string, numbers, lists bool) *predicates.MemberExpression {
+// compileMember compiles an expression on one member.
+func (c *compiler) compileMember(at, src string, numbers, lists bool) *predicates.MemberExpression {
 	if strings.TrimSpace(src) == "" {
 		return nil // Which has been reported.
 	}
 	m, err := c.plan.Env.Member(src, numbers, lists)
 	if err != nil {
-		c.refuse(at, src, err)
+		c.refuseText(at, src, err)
 		return nil
 	}
-	c.account(at, m.Expression())
+	c.accountProgram(at, m.Expression())
 	return m
 }
 
-// sent is the signal of the section.
-func (b *Balance) sent() Sent {
+// sentSignal is the signal of the section.
+func (b *Balance) sentSignal() Sent {
 	return Sent{
 		Predicate: config.BalanceName, Name: b.Set.Name, Kind: control.Activate, Region: b.Set.Region,
 		Data: scgs.Schema{{Name: balance.OrdersDatum, Type: scgs.String}},

@@ -28,7 +28,7 @@ func (c *compiler) workCalls(at string, s *config.Work) {
 		c.callServers(here, call)
 		if call.Priority != "" {
 			if _, err := predicates.CompilePriority(call.Priority); err != nil {
-				c.refuse(here+".priority", call.Priority, err)
+				c.refuseText(here+".priority", call.Priority, err)
 			}
 		}
 		if !slices.Contains([]string{"", config.Intermittent, config.Incremental, config.Bulk}, call.Traffic) {

@@ -23,9 +23,8 @@ func Encode(part any) []byte {
 	return text
 }
 
-// Changes lists what is different in another level of the same synchronizer, a
-// short text each, if a running machine can go over to it. The error joins every
-// reason why it cannot.
+// Changes lists the differences of another level of the same synchronizer, a short text each,
+// if a running machine can change to it. The error joins every reason why it cannot.
 func (p *Level) Changes(to *Level) ([]string, error) {
 	if err := p.fixed(to); err != nil {
 		return nil, err
@@ -95,7 +94,7 @@ func schemaText(s scgs.Schema) string {
 	return "{" + strings.Join(fields, ", ") + "}"
 }
 
-// parameters are the values in force as text, by name.
+// parameters are the current values as text, by name.
 func (p *Level) parameters() map[string]string {
 	texts := map[string]string{}
 	for i := range p.Params {
@@ -122,8 +121,8 @@ func (p *Level) variables() map[string]string {
 	return texts
 }
 
-// variableChanged tells how a variable differs. One that keeps its type keeps its value: an
-// initial value is for the start, and for a variable that is new.
+// variableChanged tells how a variable differs. A variable that keeps its type keeps its value:
+// an initial value is for the start, and for a variable that is new.
 func variableChanged(a, b string) string {
 	from, first, _ := strings.Cut(a, initially)
 	to, now, _ := strings.Cut(b, initially)
@@ -145,7 +144,7 @@ func (p *Level) texts() map[string]string {
 	return texts
 }
 
-// compare lists what was added, removed and changed, by name.
+// compare lists the names added, removed and changed.
 func compare(what string, from, to map[string]string, change func(a, b string) string) []string {
 	var list []string
 	names := slices.Concat(slices.Collect(maps.Keys(from)), slices.Collect(maps.Keys(to)))

@@ -15,15 +15,15 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// FaultFunc takes one fault: where in the section, at which byte of the text
-// there (-1: the value as a whole), what is wrong and what to do.
+// FaultFunc takes one fault: where in the section, at which byte of the text there (-1: the
+// value as a whole), the fault and what to do.
 type FaultFunc func(at string, offset int, message, hint string)
 
 type compiler struct {
 	sec     *config.Section
 	report  FaultFunc
 	plan    *Level
-	balance *config.Balance // the section balance, or that of the objects of the section work; nil: there is none
+	balance *config.Balance // the section balance, or balance of the objects of the section work; nil: there is none
 
 	unsure       bool            // the modality of the current predicate is no word of ours
 	ending       bool            // the current predicate is the end of a phase
@@ -36,9 +36,9 @@ type compiler struct {
 	where        string
 }
 
-// The limits on all texts of a synchronizer together, at the member limit: the
-// steps of a global state on which every predicate is evaluated, and those of the
-// first one of an epoch, on which each may become true.
+// The limits on all texts of a synchronizer together, at the member limit: the steps of a
+// global state on which every predicate is evaluated, and of the first global state of an
+// epoch, on which each may become true.
 const (
 	maxSteps = 10 * predicates.MaxSteps
 	maxSetup = 10 * predicates.MaxSetup
@@ -59,17 +59,17 @@ func Compile(sec *config.Section, report FaultFunc) *Level {
 	c.fillWork()
 	c.plan.Env = &predicates.Env{
 		State: c.plan.State, Process: c.plan.Process, Memory: config.Variables(c.plan.Variables).Schema(),
-		Parent: sec.FromParent, MaxMembers: s.Members.Max, Prev: true, Params: sec.Params, Filled: c.filled(),
+		Parent: sec.FromParent, MaxMembers: s.Members.Max, Prev: true, Params: sec.Params, Filled: c.filledNames(),
 	}
 	c.env = c.plan.Env
-	c.lets("let", s.Let)
+	c.compileLets("let", s.Let)
 	c.plan.names = c.env
 	if len(s.Process) > 0 && !s.Members.Threads {
 		report("process", -1, "only a thread-level synchronizer has a process: its members are the threads of a process", "")
 	}
 	c.predicates()
 	c.compileBalance()
-	c.work()
+	c.checkWork()
 	c.summary()
 	return c.plan
 }
@@ -81,41 +81,41 @@ func (c *compiler) predicates() {
 		}
 		shared := c.env
 		if e.Value.By != "" {
-			c.by(e.Key, &e.Value)
+			c.compileBy(e.Key, &e.Value)
 		} else {
-			c.plan.Rules = append(c.plan.Rules, c.rule(e.Key, e.Key, &e.Value))
+			c.plan.Rules = append(c.plan.Rules, c.compileRule(e.Key, e.Key, &e.Value))
 		}
 		c.env = shared
 	}
 	if c.sec.Synchronizer.Work != nil {
-		c.end()
+		c.compileEnd()
 	}
-	c.plan.order()
-	c.afters()
+	c.plan.orderRules()
+	c.findAfters()
 }
 
-// order puts the rules in the order in which they are judged and fire.
-func (p *Level) order() {
+// orderRules puts the rules in the order in which they are judged and fire.
+func (p *Level) orderRules() {
 	slices.SortStableFunc(p.Rules, func(a, b *Rule) int {
 		return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.Name, b.Name))
 	})
 }
 
-// rule compiles the predicate of a key of the file. Its name is that key, or of a group of
+// compileRule compiles the predicate of a key of the file. Its name is that key, or of a group of
 // members more than that.
-func (c *compiler) rule(key, name string, p *config.Predicate) *Rule {
+func (c *compiler) compileRule(key, name string, p *config.Predicate) *Rule {
 	at := "predicates." + key
 	r := &Rule{
 		Name: name, Key: key, Hold: p.For, Every: p.Every, Cooldown: p.Cooldown, priority: p.Priority,
 	}
 	c.means = nil
-	c.lets(at+".let", p.Let)
+	c.compileLets(at+".let", p.Let)
 	c.unsure = false
 	if p.Each != "" {
-		c.each(at, p, r)
+		c.compileEach(at, p, r)
 	} else {
 		if p.When != "" {
-			r.When = c.program(at+".when", p.When, c.env.Bool)
+			r.When = c.compileProgram(at+".when", p.When, c.env.Bool)
 		}
 		c.modality(at, p, r)
 	}
@@ -128,7 +128,7 @@ func (c *compiler) rule(key, name string, p *config.Predicate) *Rule {
 	if !r.Refires {
 		same.Refire = "" // The default, written or not.
 	}
-	same.Means = c.meanings(r)
+	same.Means = c.listMeanings(r)
 	r.Text = string(Encode(&same))
 	return r
 }
@@ -162,13 +162,13 @@ func (c *compiler) modality(at string, p *config.Predicate, r *Rule) {
 		local, least, when, err := r.When.RosterThreshold()
 		r.Detector = Detector{Local: local, AtLeast: 1, Least: least}
 		if err != nil {
-			c.refuse(at+".when", p.When, err)
+			c.refuseText(at+".when", p.When, err)
 		} else {
 			r.When = when
 		}
 	case modality != scgs.Inst:
 		if local, err = r.When.Conjunction(); err != nil {
-			c.refuse(at+".when", p.When, err)
+			c.refuseText(at+".when", p.When, err)
 		}
 		r.Detector = Detector{Local: local, Modality: modality}
 	}
@@ -176,7 +176,7 @@ func (c *compiler) modality(at string, p *config.Predicate, r *Rule) {
 
 // firing compiles when the rule fires, and refuses what contradicts itself.
 func (c *compiler) firing(at string, p *config.Predicate, r *Rule) {
-	c.limits(at, p, r)
+	c.compileLimits(at, p, r)
 	threshold := r.Detector.AtLeast > 0
 	switch {
 	case p.For < 0:
@@ -205,7 +205,7 @@ func (c *compiler) firing(at string, p *config.Predicate, r *Rule) {
 		c.eachUntil(at, p, r)
 		return
 	}
-	r.Until = c.program(at+".until", p.Until, c.env.Bool)
+	r.Until = c.compileProgram(at+".until", p.Until, c.env.Bool)
 	switch {
 	case p.Every:
 		c.report(at+".until", -1, "every fires on each global state and waits for nothing: leave out every or until", "")
@@ -239,7 +239,7 @@ func (c *compiler) set(at, name, src string, r *Rule) {
 		c.report(at, -1, fmt.Sprintf("memory has no variable %q", name), "declare it below memory")
 		return
 	}
-	value := c.program(at, src, func(src string) (*predicates.Expression, error) { return c.env.Value(src, memory[i]) })
+	value := c.compileProgram(at, src, func(src string) (*predicates.Expression, error) { return c.env.Value(src, memory[i]) })
 	c.receives(at, value, "memory."+name, memory[i])
 	r.Set = append(r.Set, assignment{i, value})
 }
@@ -282,7 +282,7 @@ func (c *compiler) signal(at, predicate string, s *config.Signal, r *Rule) {
 	fields := make(scgs.Schema, 0, len(s.Data))
 	for _, d := range s.Data {
 		where := at + ".data." + d.Key
-		value := c.program(where, d.Value, func(src string) (*predicates.Expression, error) { return c.env.Value(src, scgs.Field{}) })
+		value := c.compileProgram(where, d.Value, func(src string) (*predicates.Expression, error) { return c.env.Value(src, scgs.Field{}) })
 		if value == nil {
 			continue
 		}
@@ -323,18 +323,18 @@ func (c *compiler) target(at string, s *config.Signal, r *Rule, out *Send) {
 	case s.ToDefault && r.Detector.Each:
 		out.Holders = true
 	case s.ToDefault && c.group != "", strings.TrimSpace(t.Expr) == toGroup && c.group != "":
-		out.To = c.program(at, "members", c.env.Members)
+		out.To = c.compileProgram(at, "members", c.env.Members)
 	case strings.TrimSpace(t.Expr) == toGroup:
 		c.report(at, -1, "the group has the members with the same value of a field, and this predicate has no by", "write all, or a group such as filter(members, .load > 2)")
 	case strings.TrimSpace(t.Expr) == config.Everybody.Expr && c.group != "":
-		out.To, out.ToAll = c.program(at, t.Expr, c.plan.Env.Members), true
+		out.To, out.ToAll = c.compileProgram(at, t.Expr, c.plan.Env.Members), true
 	case strings.TrimSpace(t.Expr) == config.Holders && !r.Detector.Exists() && !c.unsure:
 		c.report(at, -1, "the holders are the members that a threshold, or a modality, has found to satisfy its condition, and this predicate has neither",
 			"write all, or a group such as filter(members, .load > 2)")
 	case strings.TrimSpace(t.Expr) == config.Holders:
 		out.Holders = true
 	default:
-		out.To, out.ToAll = c.program(at, t.Expr, c.env.Members), strings.TrimSpace(t.Expr) == config.Everybody.Expr
+		out.To, out.ToAll = c.compileProgram(at, t.Expr, c.env.Members), strings.TrimSpace(t.Expr) == config.Everybody.Expr
 	}
 }
 
@@ -432,11 +432,11 @@ func (c *compiler) summary() {
 		switch {
 		case !ok && processors: // It stays as it is.
 		case !ok && strings.HasPrefix(field.Name, config.WorkPrefix): // The process tells it.
-			t.Expr = c.program("summary", "process."+field.Name, func(src string) (*predicates.Expression, error) { return c.plan.Env.Value(src, field) })
+			t.Expr = c.compileProgram("summary", "process."+field.Name, func(src string) (*predicates.Expression, error) { return c.plan.Env.Value(src, field) })
 		case ok && field.Type.IsList():
 			c.report("summary."+field.Name, -1, fmt.Sprintf("a summary has single values, and %s is a list", field), "leave it out, and give it a default at the parent")
 		case ok:
-			t.Expr = c.program("summary."+field.Name, src, func(src string) (*predicates.Expression, error) { return c.plan.Env.Value(src, field) })
+			t.Expr = c.compileProgram("summary."+field.Name, src, func(src string) (*predicates.Expression, error) { return c.plan.Env.Value(src, field) })
 			c.receives("summary."+field.Name, t.Expr, "the state of "+c.plan.Parent, field)
 		case t.Default.Type() != scgs.Invalid:
 		case field.Type.IsList():
@@ -448,18 +448,18 @@ func (c *compiler) summary() {
 	}
 }
 
-func (c *compiler) program(at, src string, compile func(string) (*predicates.Expression, error)) *predicates.Expression {
+func (c *compiler) compileProgram(at, src string, compile func(string) (*predicates.Expression, error)) *predicates.Expression {
 	program, err := compile(src)
 	if err == nil {
-		c.account(at, program)
+		c.accountProgram(at, program)
 		return program
 	}
-	c.refuse(at, src, err)
+	c.refuseText(at, src, err)
 	return nil
 }
 
-// account notes what a program costs and uses.
-func (c *compiler) account(at string, p *predicates.Expression) {
+// accountProgram notes what a program costs and uses.
+func (c *compiler) accountProgram(at string, p *predicates.Expression) {
 	c.plan.Prev = c.plan.Prev || p.Uses().Prev
 	c.charge(at, p)
 	c.plan.Uses = append(c.plan.Uses, Use{at, p.Source(), p.Uses()})
@@ -468,8 +468,8 @@ func (c *compiler) account(at string, p *predicates.Expression) {
 	}
 }
 
-// refuse reports a fault in a text.
-func (c *compiler) refuse(at, src string, err error) {
+// refuseText reports a fault in a text.
+func (c *compiler) refuseText(at, src string, err error) {
 	if e, ok := errors.AsType[*predicates.Error](err); ok {
 		c.report(at, yamlconf.Offset(src, e.Line, e.Column), e.Message, e.Hint)
 	} else {

@@ -35,7 +35,7 @@ func (p *Level) With(more []GoPredicate) (*Level, error) {
 	for i := range more {
 		c.goPredicate(&more[i])
 	}
-	plan.order()
+	plan.orderRules()
 	return &plan, errors.Join(faults...)
 }
 
@@ -71,7 +71,7 @@ func (c *compiler) goPredicate(g *GoPredicate) {
 		c.report(at, -1, "a function judges the global state as a whole: by and each are for conditions that are written", "leave them out")
 		return
 	}
-	r := c.rule(g.Name, g.Name, &p)
+	r := c.compileRule(g.Name, g.Name, &p)
 	r.Judge = g.Judge
 	c.plan.Rules = append(c.plan.Rules, r)
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// Level is the compiled section of one synchronizer: all that its machine needs. It
-// does not change and may be shared.
+// Level is a synchronizer's compiled section: all that its machine needs. It does not change
+// and may be shared.
 type Level struct {
 	Name    string         // of the synchronizer
 	Parent  string         // the synchronizer one level up; empty at the top
@@ -26,7 +26,7 @@ type Level struct {
 	Silence config.Silence // when a member counts as silent, and what follows
 	State   scgs.Schema    // declared for the members
 	Process scgs.Schema    // declared for the process beside its threads; empty: none
-	// Warnings are what is likely a mistake, though it can be run, and Notes what is
+	// Warnings are likely mistakes that can be run all the same. Notes are texts that are
 	// better written in another way.
 	Warnings, Notes []yamlconf.Fault
 
@@ -45,8 +45,8 @@ type Level struct {
 	names        *predicates.Env           // Env, with the names that expressions were given
 	Program      Program                   // that runs on its members, nil if there is none
 	Balance      *Balance                  // that moves loads between them, nil if there is none
-	Work         *config.Work              // the section of which members are told; nil: there is none
-	WorkText     []byte                    // of that, as they are told it
+	Work         *config.Work              // the section that members receive; nil: there is none
+	WorkText     []byte                    // of that, as they receive it
 	WorkHash     uint64                    // of that text; 0: there is none
 	Newest       *predicates.Expression    // the newest phase that a member is in; nil: there is no section work
 	Ended        int                       // the variable of the memory that has the last phase which is over, if there is a section
@@ -73,7 +73,7 @@ func (p *Level) Reads() (fields uint64) {
 	return fields
 }
 
-// Read are those of the parameters that expressions of the level read.
+// Read are the parameters that expressions of the level read.
 func (p *Level) Read(params []predicates.Param) []predicates.Param {
 	var used uint64
 	for _, u := range p.Uses {
@@ -145,8 +145,8 @@ func (p *Level) Run(program Program, reads map[string]bool, below []byte) {
 	}
 }
 
-// SummaryField is what the parent is told of a field: the value of an expression, or
-// the field's default.
+// SummaryField is a field of the report to the parent: the value of an expression, or the
+// field's default.
 type SummaryField struct {
 	Expr    *predicates.Expression // nil: the default
 	Default scgs.Value             // Invalid: the field has none
@@ -158,8 +158,8 @@ type Rule struct {
 	Key  string     // of its section; of a group of members, its name is more than that
 	By   int        // the field by which members are grouped, counted from 1; 0: they are not
 	Of   scgs.Value // of that field, in the rule's group
-	// Text is that of its section. A reload goes on with a rule of the same name and
-	// text, and begins any other again: a key whose change shall not do that is left out.
+	// Text is the text of its section. A reload continues a rule of the same name and text, and
+	// begins any other again: a key whose change shall not do that is left out.
 	Text     string
 	When     *predicates.Expression // the condition; nil if there is a Judge
 	Judge    monitor.Judge          // in place of When; nil: none
@@ -208,7 +208,7 @@ type Detector struct {
 	Modality scgs.Modality          // of all members
 	AtLeast  int                    // of so many members, if it is not 0; 1 if Least says of how many
 	Least    *predicates.Expression // of so many, by who the members of an epoch are; nil: of AtLeast
-	Each     bool                   // of each member by itself
+	Each     bool                   // of each member separately
 	Until    *predicates.Expression // of Each: what ends it; nil: that Local is not true
 }
 
@@ -221,7 +221,7 @@ type After struct {
 // AtLeast is the word of the modality of so many members.
 const AtLeast = "atleast"
 
-// Each is the word of the modality of one member by itself.
+// Each is the word of the modality that judges each member separately.
 const Each = "each"
 
 // Exists reports whether the rule has a detector of its own.
@@ -272,11 +272,11 @@ type Sent struct {
 	Name      string       // selects the handler
 	Kind      control.Kind // Activate or Cancel
 	Region    string       // that it goes to
-	Data      scgs.Schema  // names and types of what it carries
+	Data      scgs.Schema  // names and types of its values
 }
 
-// Sends lists the signals of the level's predicates, in the order in which these
-// are judged, and that of the section balance.
+// Sends lists the signals of the level's predicates, in the order in which these are judged,
+// and the signal of the section balance.
 func (p *Level) Sends() []Sent {
 	var list []Sent
 	for _, r := range p.Rules {
@@ -292,7 +292,7 @@ func (p *Level) Sends() []Sent {
 		}
 	}
 	if p.Balance != nil {
-		list = append(list, p.Balance.sent())
+		list = append(list, p.Balance.sentSignal())
 	}
 	return list
 }
@@ -314,7 +314,7 @@ func (p *Level) Aims() []wire.Aim {
 		}
 	}
 	if p.Balance != nil {
-		s := p.Balance.sent()
+		s := p.Balance.sentSignal()
 		add(wire.Aim{Signal: s.Name, Kind: s.Kind, Region: s.Region})
 	}
 	return list
@@ -370,6 +370,6 @@ type Use struct {
 	Uses predicates.Uses // fields, variables, signals of the parent
 }
 
-// Reserves reports whether a region is that of the section work, which only a member that waits for the end of a
-// phase is in.
+// Reserves reports whether a region is the region of the section work, which only a member that waits for the
+// end of a phase is in.
 func (p *Level) Reserves(region string) bool { return p.Work != nil && region == config.WorkName }

@@ -15,8 +15,8 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// lets gives expressions names, each of which the later ones may use.
-func (c *compiler) lets(at string, list yamlconf.Map[string]) {
+// compileLets gives expressions names, each of which the later ones may use.
+func (c *compiler) compileLets(at string, list yamlconf.Map[string]) {
 	for _, e := range list {
 		env, err := c.env.Let(e.Key, e.Value)
 		if err != nil {
@@ -24,7 +24,7 @@ func (c *compiler) lets(at string, list yamlconf.Map[string]) {
 			if fault, ok := errors.AsType[*predicates.Error](err); ok && fault.Source == "" {
 				c.report(where, -1, fault.Message, fault.Hint)
 			} else {
-				c.refuse(where, e.Value, err)
+				c.refuseText(where, e.Value, err)
 			}
 			continue
 		}
@@ -32,10 +32,10 @@ func (c *compiler) lets(at string, list yamlconf.Map[string]) {
 	}
 }
 
-// meanings is what the texts of the rule that was compiled last stand for, where that is
+// listMeanings is what the texts of the rule that was compiled last stand for, where that is
 // not in its section: what names stand for and, where the rule has a detector of its own,
 // the parameters, of which such a detector sees one value.
-func (c *compiler) meanings(r *Rule) []string {
+func (c *compiler) listMeanings(r *Rule) []string {
 	means := slices.Clone(c.means)
 	if !r.Detector.Exists() || r.When == nil {
 		return means
@@ -51,9 +51,9 @@ func (c *compiler) meanings(r *Rule) []string {
 // toGroup is the target that is the members of the group that a predicate is judged for.
 const toGroup = "group"
 
-// by compiles a predicate for each value of a field. In its texts the members are those
+// compileBy compiles a predicate for each value of a field. In its texts the members are those
 // with that value.
-func (c *compiler) by(key string, p *config.Predicate) {
+func (c *compiler) compileBy(key string, p *config.Predicate) {
 	at := "predicates." + key
 	field, ok := strings.CutPrefix(strings.TrimSpace(p.By), ".")
 	i := c.plan.State.Index(field)
@@ -78,7 +78,7 @@ func (c *compiler) by(key string, p *config.Predicate) {
 		return
 	}
 	report, shared, told := c.report, c.env, map[string]bool{}
-	c.report = func(at string, offset int, message, hint string) { // What is wrong in one group is so in all.
+	c.report = func(at string, offset int, message, hint string) { // A fault in one group is a fault in all.
 		if !told[at+message] {
 			told[at+message] = true
 			report(at, offset, message, hint)
@@ -95,7 +95,7 @@ func (c *compiler) by(key string, p *config.Predicate) {
 			c.report(at+".by", -1, fmt.Sprintf("the predicate of a group is named by it, and there is another predicate %q", name), "give one of them another name")
 			break
 		}
-		r := c.rule(key, name, p)
+		r := c.compileRule(key, name, p)
 		r.By, r.Of = i+1, scgs.EnumValue(value)
 		if c.plan.State[i].Type == scgs.Bool {
 			r.Of = scgs.BoolValue(value == "true")
@@ -105,8 +105,8 @@ func (c *compiler) by(key string, p *config.Predicate) {
 	c.report, c.group = report, ""
 }
 
-// each compiles a condition on one member, which is judged for each by itself.
-func (c *compiler) each(at string, p *config.Predicate, r *Rule) {
+// compileEach compiles a condition on one member, which is judged for each separately.
+func (c *compiler) compileEach(at string, p *config.Predicate, r *Rule) {
 	if p.Each != config.EachMember {
 		c.report(at+".each", -1, fmt.Sprintf("%q is nothing that a predicate is judged for", p.Each), "write each: members; for groups of members there is by")
 		return
@@ -118,32 +118,32 @@ func (c *compiler) each(at string, p *config.Predicate, r *Rule) {
 	defer func() { c.env = c.env.One() }()
 	when, local, err := c.env.Each(p.When)
 	if err != nil {
-		c.refuse(at+".when", p.When, err)
+		c.refuseText(at+".when", p.When, err)
 		return
 	}
-	c.account(at+".when", when)
+	c.accountProgram(at+".when", when)
 	r.When, r.Detector.Local = when, local
 }
 
-// eachUntil compiles what ends the run of one member.
+// eachUntil compiles the condition that ends a member's run.
 func (c *compiler) eachUntil(at string, p *config.Predicate, r *Rule) {
 	if p.For > 0 {
 		c.report(at+".until", -1, "with each the condition has to hold for all of the hold time: leave out for or until", "")
 	}
 	when, local, err := c.env.Each(p.Until)
 	if err != nil {
-		c.refuse(at+".until", p.Until, err)
+		c.refuseText(at+".until", p.Until, err)
 		return
 	}
-	c.account(at+".until", when)
+	c.accountProgram(at+".until", when)
 	r.Detector.Until = local
 }
 
 // maxAfter is the longest time that one predicate waits for another.
 const maxAfter = 24 * time.Hour
 
-// limits compiles how often a rule fires, and after what.
-func (c *compiler) limits(at string, p *config.Predicate, r *Rule) {
+// compileLimits compiles how often a rule fires, and after what.
+func (c *compiler) compileLimits(at string, p *config.Predicate, r *Rule) {
 	switch p.Once {
 	case "":
 	case config.OnceRun, config.OnceEpoch:
@@ -198,8 +198,8 @@ func (c *compiler) refire(at string, p *config.Predicate, r *Rule) {
 	}
 }
 
-// afters finds the predicates that others wait for.
-func (c *compiler) afters() {
+// findAfters finds the predicates that others wait for.
+func (c *compiler) findAfters() {
 	at := map[string]*Rule{}
 	for _, r := range c.plan.Rules {
 		at[r.Name] = r

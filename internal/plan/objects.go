@@ -34,11 +34,11 @@ func (c *compiler) balanceSection() *config.Balance {
 	return &b
 }
 
-// objects compiles the texts of objects.
-func (c *compiler) objects(at string) *ObjectTexts {
+// compileObjects compiles the texts of objects.
+func (c *compiler) compileObjects(at string) *ObjectTexts {
 	compiled := make([]*predicates.MemberExpression, len(objectTexts))
 	for i, text := range objectTexts {
-		compiled[i] = c.member(at, text, text == ".work.volumes", true)
+		compiled[i] = c.compileMember(at, text, text == ".work.volumes", true)
 	}
 	return &ObjectTexts{compiled[0], compiled[1], compiled[2], compiled[3], compiled[4], compiled[5]}
 }

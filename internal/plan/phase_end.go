@@ -16,8 +16,8 @@ type Blocker struct {
 	Text   string // why
 }
 
-// Blockers lists why a phase does not end, by the newest global state: value is a field of the section work
-// of one of the members, Invalid if it is not known, or no expression reads it. Of a condition that the key end
+// Blockers lists why a phase does not end, by the newest global state: value is a field of the section work,
+// read from one member, Invalid if it is not known, or no expression reads it. Of a condition that the key end
 // has replaced it knows only that all members are in one phase. Ended is the last phase that is over.
 func (p *Level) Blockers(members []string, value func(i int, name string) scgs.Value, ended int64) (list []Blocker) {
 	newest := int64(0)
@@ -57,7 +57,7 @@ func (p *Level) Blockers(members []string, value func(i int, name string) scgs.V
 	return list
 }
 
-// tasksText counts the tasks of a member that is not idle, as far as that is told.
+// tasksText counts the tasks of a member that is not idle, as far as members report them.
 func tasksText(value func(field string) scgs.Value) string {
 	var parts []string
 	for _, f := range [][2]string{{"open", "put there and open"}, {"queued", "waiting there"}, {"running", "running there"}} {

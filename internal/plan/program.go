@@ -16,22 +16,21 @@ import (
 // machine sees it. Package internal/executor has the rest, so that an agent, whose
 // machines run none, links no interpreter.
 type Program interface {
-	// Begin returns what carries the program out. Executions are told apart by their id.
+	// Begin returns what carries the program out. An id identifies an execution.
 	Begin(level string, id uint64) Executor
-	// Same reports whether another program does the same, so that a running one can
-	// go on.
+	// Same reports whether another program does the same, so that a running one can continue.
 	Same(other Program) bool
 }
 
-// Executor carries out a program for one machine, which owns it and steps it. It
-// asks nothing of the machine but what [World] has, and returns what is to be sent
-// and told in an [ExecutorOutput].
+// Executor carries out a program for one machine, which owns it and steps it. It asks nothing
+// of the machine but what [World] has, and returns the signals and reports in an
+// [ExecutorOutput].
 type Executor interface {
 	// Verdict notes what a predicate has come to, Moved that a global state shows
 	// another state of a member.
 	Verdict(predicate string, truth predicates.Truth, d control.Decision)
 	Moved(member string, incarnation uint64)
-	// Advance lets the program go on, on the global state in force.
+	// Advance lets the program continue, on the current global state.
 	Advance(now clocksync.Instant, w World, out *ExecutorOutput)
 	// Epoch voids the verdicts of the epoch before. Decision is empty but for the
 	// epoch.
@@ -50,16 +49,16 @@ type Executor interface {
 	// Overdue gives up, once their time is over, members that did not come back after
 	// a restart. Resume is set, once, if those who are there are enough from then on.
 	Overdue(now clocksync.Instant, silence Silence, out *ExecutorOutput) (resume bool)
-	// Restart goes on in another process; formed is set if there was an epoch. Runs that
-	// are started from now on have numbers above runs, if that is not 0. Was is the
+	// Restart continues the program in another process; formed is set if there was an epoch.
+	// Runs that are started from now on have numbers above runs, if that is not 0. Was is the
 	// last instant before, which is on another clock if it is not now.
 	Restart(now clocksync.Instant, formed bool, begun control.Decision, runs uint64, hold Hold, was clocksync.Instant, out *ExecutorOutput)
-	// Under reports whether a predicate acts on a member: one that blocks of the
-	// program are under acts on no others.
+	// Under reports whether a predicate acts on a member: a predicate that guards blocks of the
+	// program acts on no other members.
 	Under(predicate, member string) bool
 	// Awaits reports whether the program waits for members to take the present term.
 	Awaits() bool
-	// Wake is when the program has something to do by itself.
+	// Wake is when the program has something to do without an input.
 	Wake(now clocksync.Instant) clocksync.Instant
 
 	// Log is what leads another executor of the program to where this one is, but for the
@@ -74,8 +73,8 @@ type Executor interface {
 	// handed if what it has come to is there already.
 	Run(processor string, id, number uint64) (input string, found, handed bool)
 	Status() *monitor.ProgramStatus
-	// Counts are those of all runs; running and queued are the runs that have not
-	// ended, and the blocks that wait for a processor.
+	// Counts are the counts of all runs; running and queued are the runs that have not ended,
+	// and the blocks that wait for a processor.
 	Counts() (total monitor.RunCounts, running, queued int)
 }
 
@@ -92,10 +91,10 @@ const (
 	HoldSilence      // and the time of silence is over, as there may be others
 )
 
-// Silence is that of the configuration: how long a member may say nothing.
+// Silence is the configured silence: how long a member may say nothing.
 type Silence = time.Duration
 
-// World is what an executor sees of the global state in force.
+// World is what an executor sees of the current global state.
 type World interface {
 	// Processor is a member, by name; ok if it is in the epoch and has a known state.
 	Processor(name string) (p Processor, ok bool)
@@ -105,7 +104,7 @@ type World interface {
 	Pending(d control.Decision, member string) bool
 }
 
-// Processor is a member with its state in force.
+// Processor is a member with its current state.
 type Processor struct {
 	Incarnation uint64        // of the process
 	Row         []scgs.Value  // its state
@@ -123,7 +122,7 @@ type Processor struct {
 // Entry is the entry of a region that the member is in, 0 for none.
 func (p *Processor) Entry(region string) uint64 { return EntryAt(p.Regions, region, p.Seq) }
 
-// ExecutorOutput is what an executor asks for and tells, appended to what is there.
+// ExecutorOutput is what an executor asks for and tells, appended to the contents.
 type ExecutorOutput struct {
 	Signals []*control.Signal      // to be posted, in their order
 	Events  []monitor.ProgramEvent // to be told

@@ -10,8 +10,8 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// Redacts reports whether the level has a redacted field, or a predicate whose signal
-// carries a value of one.
+// Redacts reports whether the level has a redacted field, or a predicate whose signal carries a
+// redacted value.
 func (p *Level) Redacts() bool {
 	return p.State.Redacts() || p.Process.Redacts() || p.Memory().Redacts() ||
 		slices.ContainsFunc(p.Env.Parent, func(s predicates.ParentSignal) bool { return s.Fields.Redacts() })
@@ -58,13 +58,12 @@ type Unrecorded struct {
 	Reason    string // why it cannot be judged
 }
 
-// Recorded is the level without what a journal does not tell: a predicate that depends
-// on a redacted field is unknown, and has no effect. It depends on one if it reads one,
-// reads a variable that such a predicate sets, or waits for such a predicate to have
-// fired. A predicate written in Go counts as one that reads all fields. The level
-// itself is returned if there are none. Recorded is the state of the level that has
-// recorded: what is redacted there is not told, whatever the level says. The error says that the program of the level
-// reads such a predicate: then nothing of the program can be told.
+// Recorded is the level without what a journal does not tell: a predicate that depends on a redacted field is
+// unknown, and has no effect. It depends on one if it reads one, reads a variable that such a predicate sets, or
+// waits for such a predicate to have fired. A predicate written in Go counts as reading all fields. The level itself
+// is returned if there are none. Recorded is the state of the level that has recorded: its redacted values are not
+// told, whatever the level says. The error says that the program of the level reads such a predicate: then nothing of
+// the program can be told.
 func (p *Level) Recorded(recorded scgs.Schema) (*Level, []Unrecorded, error) {
 	reasons := p.unrecorded(recorded)
 	if len(reasons) == 0 {

@@ -25,8 +25,8 @@ const (
 	maxStream   = 100     // bytes of its name
 )
 
-// work checks the section work.
-func (c *compiler) work() {
+// checkWork checks the section work.
+func (c *compiler) checkWork() {
 	s := c.sec.Synchronizer.Work
 	const at = config.WorkName
 	if s == nil {
@@ -49,7 +49,7 @@ func (c *compiler) work() {
 	}
 	if s.Order != "" {
 		if _, err := predicates.CompileOrder(s.Order); err != nil {
-			c.refuse(at+".order", s.Order, err)
+			c.refuseText(at+".order", s.Order, err)
 		}
 	}
 	c.withdraw(at+".withdraw", &s.Withdraw)
@@ -75,7 +75,7 @@ func (c *compiler) work() {
 	c.plan.WorkHash = SectionHash(c.plan.WorkText)
 }
 
-// withdraw checks when a member takes no work. Members judge the conditions by themselves, so these read neither
+// withdraw checks when a member takes no work. Each member judges the conditions alone, so these read neither
 // params nor the names under let.
 func (c *compiler) withdraw(at string, w *config.Withdraw) {
 	env := predicates.MemberEnv(c.plan.State, config.WorkFilled())
@@ -85,7 +85,7 @@ func (c *compiler) withdraw(at string, w *config.Withdraw) {
 		}
 		some, _, err := env.Each(e.text)
 		if err != nil {
-			c.refuse(at+e.key, e.text, err)
+			c.refuseText(at+e.key, e.text, err)
 			continue
 		}
 		c.plan.Uses = append(c.plan.Uses, Use{at + e.key, e.text, some.Uses()})

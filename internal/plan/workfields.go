@@ -88,8 +88,8 @@ func (c *compiler) workNames(s *config.Synchronizer) {
 		switch {
 		case section && f.Name == config.WorkName:
 			c.report("state."+f.Name, -1, "the field "+f.Name+" is reserved: the section work fills the fields work.NAME", "give the field another name")
-		case section && filled && !slices.Contains(c.filled(), short):
-			c.report("state."+f.Name, -1, fmt.Sprintf("the section work has no field %s", f.Name), "the fields are work."+strings.Join(c.filled(), ", work."))
+		case section && filled && !slices.Contains(c.filledNames(), short):
+			c.report("state."+f.Name, -1, fmt.Sprintf("the section work has no field %s", f.Name), "the fields are work."+strings.Join(c.filledNames(), ", work."))
 		case !section && filled:
 			c.report("state", -1, fmt.Sprintf("the field %s is filled by the section work, and there is none", f.Name), "add work: {}, or give the field another name")
 		}
@@ -112,8 +112,8 @@ func (c *compiler) workNames(s *config.Synchronizer) {
 	}
 }
 
-// filled are the names that may follow .work. in expressions.
-func (c *compiler) filled() []string {
+// filledNames are the names that may follow .work. in expressions.
+func (c *compiler) filledNames() []string {
 	if c.sec.Synchronizer.Work == nil && !slices.ContainsFunc(c.plan.Process, func(f scgs.Field) bool { return strings.HasPrefix(f.Name, config.WorkPrefix) }) {
 		return nil
 	}
@@ -165,26 +165,26 @@ const (
 	samePhase = "min(map(members, .work.phase)) == " + phase + " and " + phase + " > memory." + config.EndedName
 )
 
-// end compiles the predicate that ends a phase. It is judged on every global state: a phase that is
+// compileEnd compiles the predicate that ends a phase. It is judged on every global state: a phase that is
 // shorter than the bound of the clocks leaves no state between two ends on which it is certainly false.
 // It holds on one global state of a phase only, as it sets memory.ended.
-func (c *compiler) end() {
+func (c *compiler) compileEnd() {
 	s := c.sec.Synchronizer.Work
 	report := c.report
 	defer func() { c.report, c.ending = report, false }()
 	text := cmp.Or(s.End, config.DefaultEnd)
 	if text != config.DefaultEnd {
 		if _, err := c.env.Bool(text); err != nil {
-			c.refuse(config.WorkName+".end", text, err)
+			c.refuseText(config.WorkName+".end", text, err)
 			return
 		}
 		text = "(" + text + "\n)" // It may end in a comment.
 	}
 	c.report, c.ending = c.reportEnd(report), true
-	c.plan.Newest = c.program(config.WorkName, phase, func(src string) (*predicates.Expression, error) {
+	c.plan.Newest = c.compileProgram(config.WorkName, phase, func(src string) (*predicates.Expression, error) {
 		return c.plan.Env.Value(src, scgs.Field{Type: scgs.Int})
 	})
-	c.plan.Rules = append(c.plan.Rules, c.rule(config.EndName, config.EndName, &config.Predicate{
+	c.plan.Rules = append(c.plan.Rules, c.compileRule(config.EndName, config.EndName, &config.Predicate{
 		When: text + " and " + samePhase, Every: true,
 		Set: yamlconf.Map[string]{{Key: config.EndedName, Value: phase}},
 		Signal: config.Signals{{

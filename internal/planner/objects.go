@@ -18,7 +18,7 @@ type objects struct {
 	declined map[string]string // by name: why the member did not move it
 }
 
-// readObjects reads what a member tells of its objects. The note says what is wrong with it.
+// readObjects reads what a member tells of its objects. The note names the fault in it.
 func (p *Planner) readObjects(r *reading, s *predicates.Scope, i int) (note string) {
 	r.objects = objects{labels: map[string]string{}, declined: map[string]string{}}
 	read := func(key string, of *predicates.MemberExpression) {

@@ -33,10 +33,10 @@ type Planner struct {
 	resting  map[string]clocksync.Instant // until when a member whose order came to nothing gets no other
 	flights  []*flight                    // in the order of their decisions
 	fresh    bool                         // a global state was opened in this step
-	stirred  bool                         // the global state is another one than at the last look, or what is under way
+	stirred  bool                         // the global state is another one than at the last look, or the moves under way are
 	due      clocksync.Instant            // no look before
 	again    clocksync.Instant            // when a load that rests may move; MaxInstant: none does
-	idle     bool                         // that nothing can be moved was told
+	idle     bool                         // that nothing can be moved was reported
 	ordered  map[string]*flight           // by load
 
 	// For people.
@@ -100,8 +100,8 @@ type reading struct {
 	objects
 }
 
-// New begins with a section, or goes over to it from that before: what is under way
-// stays so, and the strategy's memory stays with its values.
+// New begins with a section, or changes to it from the section before: moves under way stay so,
+// and the strategy's memory stays with its values.
 func New(b *plan.Balance, before *Planner) *Planner {
 	if before != nil && before.Text == b.Text {
 		before.Balance = b
@@ -121,8 +121,8 @@ func New(b *plan.Balance, before *Planner) *Planner {
 	return p
 }
 
-// Regroup forgets at a new epoch what was under way between members of which one is
-// gone: whether the load has come nobody can tell.
+// Regroup forgets at a new epoch the moves under way between members of which one is gone:
+// whether the load has come nobody can tell.
 func (p *Planner) Regroup(members []Member) {
 	is := func(name string, incarnation uint64) bool {
 		m := find(members, name)
@@ -232,9 +232,9 @@ func (p *Planner) next() clocksync.Instant {
 	return max(at, p.due)
 }
 
-// Due reports whether it is time for a look. It ends the step: of several global
-// states that one has opened the last counts, which may be over; where members change
-// faster than they are heard, none is in force at the end of a step.
+// Due reports whether it is time for a look. It ends the step: of several global states that
+// one has opened the last counts, which may be over; where members change faster than they are
+// heard, none is current at the end of a step.
 func (p *Planner) Due(now clocksync.Instant, inForce, deciding bool) bool {
 	due := deciding && now >= p.Wake(inForce)
 	p.fresh = false
@@ -293,8 +293,8 @@ func (p *Planner) readStates(s *predicates.Scope) {
 	}
 }
 
-// read evaluates the expressions of the section on one member. What cannot be read
-// is told.
+// read evaluates the expressions of the section on one member. An expression that cannot be
+// read is reported.
 func (p *Planner) read(r *reading, s *predicates.Scope, i int) (note string) {
 	number := func(key string, of *predicates.MemberExpression, to *float64) {
 		var reason string
@@ -355,8 +355,8 @@ func (r *reading) fault() string {
 	return ""
 }
 
-// endFlights takes out what is under way no longer: it shows at the target, or at
-// somebody else's, it was not sent, or its time is over.
+// endFlights takes out moves that are under way no longer: the load shows at the target, or at
+// another member, it was not sent, or its time is over.
 func (p *Planner) endFlights(now clocksync.Instant) {
 	clear(p.ordered)
 	maps.DeleteFunc(p.resting, func(_ string, until clocksync.Instant) bool { return now >= until })

@@ -111,7 +111,7 @@ func TestDue(t *testing.T) {
 }
 
 // TestOrder: a load is under way from its order on, and counts for its target, until a
-// state in force shows it there, or until the fate of the order says that it stays.
+// current state shows it there, or until the fate of the order says that it stays.
 func TestOrder(t *testing.T) {
 	p := newPool(t)
 	want(t, "ordered", p.look(0, 9), "1ab 1ab ordered")

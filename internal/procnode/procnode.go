@@ -116,8 +116,8 @@ func (c *command) run(ctx context.Context, r *agent.Run, input json.RawMessage) 
 	return result, err
 }
 
-// outcome is the result of a process that has ended, or what was wrong with it. One
-// that was told to end and did so with exit code 0 has a result too.
+// outcome is the result of a process that has ended, or its fault. A process that was asked to
+// end and did so with exit code 0 has a result too.
 func (p *process) outcome(err error) (json.RawMessage, error) {
 	if p.why != nil {
 		err = p.why
@@ -135,7 +135,7 @@ func (p *process) outcome(err error) (json.RawMessage, error) {
 	return result, nil
 }
 
-// live starts the process and waits for its end and that of its group.
+// live starts the process and waits for its end and the end of its group.
 func (p *process) live(ctx context.Context, grace time.Duration) error {
 	states, theirs, err := os.Pipe()
 	if err != nil {
@@ -237,7 +237,7 @@ func (l limited) Write(b []byte) (int, error) {
 	return l.stdout.Write(b)
 }
 
-// tail keeps the end of what is written.
+// tail keeps the end of the output.
 type tail struct {
 	kept []byte
 	lost int

@@ -279,7 +279,7 @@ func TestLeavesItsGroup(t *testing.T) {
 	}
 }
 
-// TestKilledNode: on Linux the process ends with its node, even one that is killed.
+// TestKilledNode: on Linux the process ends with its node, even a node that is killed.
 func TestKilledNode(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		return // Nothing is promised there.
@@ -323,8 +323,8 @@ func gone(t *testing.T, group int) {
 	testwait.Until(t, fmt.Sprintf("the end of group %d", group), func() bool { return !lives(group) })
 }
 
-// lives reports whether a process of a group runs. One that has ended is none, also
-// where the first process of the machine, or container, does not wait for it.
+// lives reports whether a process of a group runs. A process that has ended does not count,
+// also where the first process of the machine, or container, does not wait for it.
 func lives(group int) bool {
 	if err := syscall.Kill(-group, 0); errors.Is(err, syscall.ESRCH) {
 		return false

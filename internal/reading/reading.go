@@ -22,7 +22,7 @@ func Fields() []string {
 	return []string{FieldPower, FieldShare, FieldPressure, FieldStalled, FieldQuota, FieldUsage}
 }
 
-// Reading is what is known of the node. What is not known is NaN.
+// Reading has the known figures of the node. An unknown figure is NaN.
 type Reading struct {
 	// Cores is how many cores this process may use; 0 if that is not known.
 	Cores int
@@ -33,9 +33,9 @@ type Reading struct {
 	// a busy thread a core: what it uses itself, what is idle, and at least its fair
 	// part beside others. It is Time_CPU of the paper, as a mean over the cores.
 	Share float64
-	// Pressure and Stalled are the parts of the last 10 s, from 0 to 1, in which some
-	// task of the control group, and every one, waited for a core. Without cgroup v2
-	// they are those of the whole machine, for which the kernel tells no Stalled.
+	// Pressure and Stalled are the parts of the last 10 s, from 0 to 1, in which some task of
+	// the control group, and every one, waited for a core. Without cgroup v2 they are the
+	// figures of the whole machine, for which the kernel tells no Stalled.
 	Pressure, Stalled float64
 	// Quota is how many cores the control group may use at a time; without a limit,
 	// all that there are for this process.
@@ -45,7 +45,7 @@ type Reading struct {
 	Usage float64
 }
 
-// Source tells what is observed: an observe.Observer, or a program's own sensor.
+// Source makes readings: an observe.Observer, or a program's own sensor.
 type Source interface {
 	// Watch calls fn at once and whenever something has changed, never twice at the
 	// same time, until stop is called: then no call is under way and none will come.

@@ -5,7 +5,7 @@
 // reached does not. So a set that only grew is no new alarm.
 //
 // The newest state that is known of a member counts until the next one arrives: a run that is open
-// goes on, and a member that has told of no run is in none. So no alarm waits for a member that was
+// continues, and a member that has told of no run is in none. So no alarm waits for a member that was
 // in no run when it was cut off.
 package rearm
 
@@ -29,7 +29,7 @@ type Runs interface {
 	Run(m scgs.Member) (scgs.Part, bool)
 }
 
-// Threshold is what is known of the runs of a threshold's members. It is used by one goroutine.
+// Threshold is a record of the runs of a threshold's members. It is used by one goroutine.
 type Threshold struct {
 	k     int
 	open  Runs
@@ -69,7 +69,8 @@ func New(k int, open Runs) *Threshold { return &Threshold{k: k, open: open} }
 // Edges counts the runs that have begun and ended: only they can make an alarm of a set that is none.
 func (t *Threshold) Edges() uint64 { return t.edges }
 
-// Enter makes a place for a member, which takes the number of one that has left, or a new one.
+// Enter makes a place for a member, which takes the number of a member that has left, or a new
+// one.
 func (t *Threshold) Enter(m scgs.Member) {
 	if n := int(m) + 1 - len(t.past); n > 0 {
 		t.past, t.seen = append(t.past, make([][]scgs.Part, n)...), append(t.seen, make([]uint64, n)...)
@@ -154,7 +155,7 @@ type Answer uint8
 // The answers.
 const (
 	Alarm   Answer = iota // the set is a new alarm
-	Grown                 // the set and one that has fired certainly held together: it never will be one
+	Grown                 // the set and a set that has fired certainly held together: it never will be an alarm
 	Perhaps               // it is not certain that the threshold was left in between
 )
 
@@ -244,13 +245,13 @@ func extentOf(runs []scgs.Part, clock clocksync.Domain) extent {
 	return e
 }
 
-// window is when an instant can lie that parts one set from another: a run of one has ended and a run of the other has
-// not begun. It spares a look at runs of long ago.
+// window is when an instant can lie that parts one set from another: a run of either has ended and a run of the
+// other has not begun. It spares a look at runs of long ago.
 type window struct{ from, to clocksync.Instant }
 
 var noWindow = window{clocksync.MaxInstant, clocksync.MinInstant}
 
-// with is the window with the runs of one more set.
+// with is the window with the runs of another set added.
 func (v window) with(runs []scgs.Part) window {
 	for i := range runs {
 		if p := &runs[i]; !p.Open {
@@ -295,8 +296,8 @@ type instant struct {
 	after bool
 }
 
-// between reports whether a run of one set had certainly ended by the instant, and a run of the other
-// had certainly not begun. The extents are those that the instant's clock sees.
+// between reports whether a run of either set had certainly ended by the instant, and a run of the
+// other had certainly not begun. The extents are those that the instant's clock sees.
 func (t instant) between(a, b extent) bool {
 	return t.follows(a) && t.precedes(b) || t.follows(b) && t.precedes(a)
 }

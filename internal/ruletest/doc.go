@@ -1,5 +1,5 @@
 // Package ruletest tests the rules of a configuration. A file of tests says how
-// the states of members go on over time, on which clocks and over what network,
+// the states of members continue over time, on which clocks and over what network,
 // and what the predicates have to come to; docs/rule-tests.md describes it.
 //
 // A test runs the synchronizer's machine and the members' machines in the

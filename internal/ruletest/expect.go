@@ -14,8 +14,8 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// expectation is what a test wants to see. check compares a run with it and says
-// what is different; subject is what the run tells about it.
+// expectation is what a test wants to see. check compares a run with it and names the
+// difference; subject is what the run tells about it.
 type expectation struct {
 	Place
 
@@ -23,8 +23,7 @@ type expectation struct {
 	check   func(*log) difference
 }
 
-// difference is what was wanted and what was there instead; the zero value is
-// none.
+// difference is the wanted value and the value there instead; the zero value is none.
 type difference struct{ want, got []string }
 
 func (d difference) none() bool { return len(d.want) == 0 && len(d.got) == 0 }
@@ -135,7 +134,7 @@ func (t *testParser) pair(n yamlconf.Node, ends []time.Duration) span {
 	return t.within(n, ends[0], ends[1])
 }
 
-// within notes the times of a stretch, and refuses one that no test reaches.
+// within notes the times of a stretch, and refuses a stretch that no test reaches.
 func (t *testParser) within(n yamlconf.Node, from, to time.Duration) span {
 	s := span{from, to}
 	if from < 0 || to < from || to > maxLasts {
@@ -382,7 +381,7 @@ func (t *testParser) names(n yamlconf.Node) (list []string) {
 	return list
 }
 
-// wanted is a signal of one decision.
+// wanted is a signal of a decision.
 type wanted struct {
 	name    string
 	when    span
@@ -519,8 +518,8 @@ func members(names []string) string {
 	return "epoch of " + strings.Join(names, ", ")
 }
 
-// during looks at everything that was in force in a stretch of time, and tells the
-// first difference.
+// during looks at everything that was valid in a stretch of time, and tells the first
+// difference.
 func during[T any](list []held[T], s span, check func(what T, at time.Duration) difference) difference {
 	for i := range list {
 		from := max(list[i].at, s.from)

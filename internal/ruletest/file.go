@@ -50,10 +50,10 @@ type Place struct {
 // participant is a member or a thread of a test.
 type participant struct {
 	name      string
-	host      string // empty: that of the synchronizer
+	host      string // empty: the synchronizer's
 	skew, off time.Duration
 	delay     time.Duration
-	manual    bool // it enters regions by itself
+	manual    bool // it enters regions without a script
 	initial   []scgs.Value
 	entries   []entry
 }
@@ -131,7 +131,7 @@ func (m *rawMember) UnmarshalNode(n yamlconf.Node) error {
 const (
 	defaultDelay  = time.Millisecond
 	maxDelay      = 10 * time.Second
-	afterTheLast  = time.Second // a test goes on after the last time it names
+	afterTheLast  = time.Second // a test continues after the last time it names
 	defaultWithin = 100 * time.Millisecond
 )
 
@@ -196,8 +196,8 @@ func Parse(name string, src []byte, config Reader) (*File, error) {
 	return file, nil
 }
 
-// absent reports whether a file does not have a value, or it is null, which was told
-// when it was decoded.
+// absent reports whether a file does not have a value, or it is null, which was reported when
+// it was decoded.
 func absent(n yamlconf.Node) bool { return n == yamlconf.Node{} }
 
 func placeOf(doc *yamlconf.Doc, n yamlconf.Node) Place {
@@ -260,7 +260,7 @@ func (t *testParser) fault(key, format string, args ...any) {
 	t.doc.FaultAt(t.path+"."+key, format, args...)
 }
 
-// named notes a time that the test names: it goes on beyond.
+// named notes a time that the test names: it continues beyond.
 func (t *testParser) named(at time.Duration) { t.last = max(t.last, at) }
 
 // plan finds the synchronizer that is tested, awaiting as many members as the test
@@ -361,7 +361,7 @@ func (t *testParser) initial() []scgs.Value {
 
 func (t *testParser) members() {
 	initial := t.initial()
-	if _, given := t.raw.node.Get("members"); given && len(t.raw.Members) == 0 { // Without the key that is told already.
+	if _, given := t.raw.node.Get("members"); given && len(t.raw.Members) == 0 { // Without the key that is reported already.
 		t.fault("members", "a test needs members, each with a timeline")
 	}
 	for i := range t.raw.Members {
@@ -374,7 +374,7 @@ func (t *testParser) members() {
 			t.doc.Fault(e.Pos, "%v", err)
 			continue
 		}
-		// One script for all of them: its faults are told once.
+		// One script for all of them: its faults are reported once.
 		first := t.participant(e.Key, &e.Value, initial)
 		for _, name := range names {
 			m := *first
@@ -462,7 +462,7 @@ func (t *testParser) lives(m *participant) {
 				lacks = append(lacks, f.Name)
 			}
 		}
-		// An initial that is refused says nothing, and the fault is told already.
+		// An initial that is refused says nothing, and the fault is reported already.
 		if given, is := t.raw.node.Get("initial"); len(lacks) > 0 && (!is || !composed(given)) {
 			r.fault(e.text, "the first state lacks %s: give every field, or put what all members begin with below initial", strings.Join(lacks, ", "))
 			return
@@ -487,7 +487,7 @@ func lacking(row []scgs.Value) []bool {
 	return list
 }
 
-// hosts checks that members of one host agree on its clock.
+// hosts checks that members of a host agree on its clock.
 func (t *testParser) hosts() {
 	clocks := map[string]*participant{}
 	for _, m := range t.test.members {

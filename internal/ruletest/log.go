@@ -20,7 +20,7 @@ type log struct {
 	verdicts map[string][]held[verdict]
 	sent     []*sent
 	known    map[sentKey]*sent
-	epochs   []held[[]string] // who is in force; nobody while there are too few
+	epochs   []held[[]string] // the current members; none while there are too few
 	memory   []held[[]scgs.Value]
 	summary  []held[[]scgs.Value]
 	refused  map[string]string // why members were not taken in
@@ -33,7 +33,7 @@ type line struct {
 	text    string
 }
 
-// held is something that is in force from its time on.
+// held is a value that is valid from its time on.
 type held[T any] struct {
 	at   time.Duration
 	what T
@@ -45,7 +45,7 @@ type verdict struct {
 	fired  bool
 }
 
-// sent is a signal of one decision to one member.
+// sent is a signal of a decision to a member.
 type sent struct {
 	at     time.Duration
 	signal *control.Signal
@@ -73,7 +73,7 @@ func newLog(plan *plan.Level) *log {
 }
 
 func (l *log) add(at time.Duration, subject, format string, args ...any) {
-	at = max(at, 0) // What was before the test was there when it began.
+	at = max(at, 0) // Values from before the test were there when it began.
 	l.lines = append(l.lines, line{at, subject, fmt.Sprintf(format, args...)})
 }
 
@@ -155,7 +155,7 @@ func (l *log) nothing(at time.Duration, reason string) {
 	}
 }
 
-// signal notes one that goes out, the first time it does.
+// signal notes a signal that goes out, the first time it does.
 func (l *log) signal(at time.Duration, s *control.Signal) *sent {
 	key := sentKey{s.Decision, s.Name, s.Target}
 	if known := l.known[key]; known != nil {

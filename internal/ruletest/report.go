@@ -11,8 +11,8 @@ import (
 // shown is how many lines about its subject a failure shows.
 const shown = 20
 
-// String gives the failure as it is printed: the place with a caret, what was
-// wanted and what was there, and what happened on the way.
+// String gives the failure as it is printed: the place with a caret, the wanted and the found
+// value, and what happened on the way.
 func (f *Failure) String() string {
 	place := yamlconf.Fault{
 		File: f.File, Pos: yamlconf.Pos{Line: f.Line, Column: f.Column}, Source: f.Source,
@@ -39,12 +39,12 @@ func (f *Failure) String() string {
 	return b.String()
 }
 
-// Message gives what was wanted and what was there on one line.
+// Message gives the wanted and the found value on one line.
 func (f *Failure) Message() string {
 	return "expected " + strings.Join(f.Want, ", ") + "; got " + strings.Join(f.Got, ", ")
 }
 
-// Suite is the results of one file.
+// Suite is the results of a file.
 type Suite struct {
 	Name    string
 	Err     error // why the file was refused; then there are no results

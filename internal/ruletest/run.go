@@ -14,7 +14,7 @@ import (
 // Result is what a test came to.
 type Result struct {
 	Test     *Test
-	Seed     uint64 // of the run that is told: the first that failed, else the last
+	Seed     uint64 // of the run that is reported: the first that failed, else the last
 	Failures []Failure
 	Log      []string // what happened in that run
 }
@@ -50,8 +50,8 @@ func (t *Test) Run() *Result {
 	return result
 }
 
-// stage is the world of one run. The test begins at zero of its time, which is
-// when members that have said hello before set their first states.
+// stage is the world of a run. The test begins at zero of its time, which is when members that
+// have said hello before set their first states.
 type stage struct {
 	test  *Test
 	world *sim.World
@@ -186,7 +186,7 @@ func (a *actor) lose() {
 	a.down.SetLoss(part)
 }
 
-// where is the host of a member, and its clock: nil is that of the host.
+// where is the host of a member, and its clock: nil is the host's.
 func (a *actor) where() (*sim.Host, sim.Clock) {
 	s := a.stage
 	if a.host == "" {
@@ -236,8 +236,8 @@ func (a *actor) begin() {
 	a.member.Set(a.row)
 }
 
-// enter opens a region with a handler for every signal that goes there; one that
-// is open is left before.
+// enter opens a region with a handler for every signal that goes there; an open region is left
+// before.
 func (a *actor) enter(region string) {
 	var handlers []string
 	for _, s := range a.stage.test.plan.Sends() {

@@ -127,7 +127,7 @@ type assigned struct {
 	value scgs.Value
 }
 
-// reader reads timelines of one schema.
+// reader reads timelines of a schema.
 type reader struct {
 	doc     *yamlconf.Doc
 	schema  scgs.Schema

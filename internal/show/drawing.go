@@ -95,7 +95,7 @@ func (s scale) column(t clocksync.Instant) int {
 	return int(float64(t.Sub(s.from)) / float64(s.to.Sub(s.from)) * (drawColumns - 1))
 }
 
-// draw has "<" and ">" where an interval goes on outside the scale.
+// draw has "<" and ">" where an interval continues outside the scale.
 func (s scale) draw(i clocksync.Interval, fill byte) string {
 	row := bytes.Repeat([]byte{' '}, drawColumns)
 	switch {

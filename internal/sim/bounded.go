@@ -27,7 +27,7 @@ func (b bounded) Read() clocksync.Stamp {
 
 func (b bounded) Quality() clocksync.Quality {
 	return clocksync.Quality{
-		Source: "fixed", Assumed: true, Timeline: b.root.timeline(),
+		Source: "fixed", Assumed: true, Timeline: b.root.readTimeline(),
 		Status: clocksync.Synchronized, Expires: clocksync.MaxInstant,
 	}
 }

@@ -1,7 +1,6 @@
-// Package sim is a world in which time passes as told: hosts whose clocks
-// drift, are stepped and stop while suspended, and links that delay and lose.
-// What is under test runs in it unchanged, and an observer outside, who knows
-// the true time, judges it.
+// Package sim is a world in which time passes as told: hosts whose clocks drift, are stepped
+// and stop while suspended, and links that delay and lose. The code under test runs in it
+// unchanged, and an observer outside, who knows the true time, judges it.
 //
 // The machines of members and synchronizers run in it, too: a [Group] over links,
 // and a [Level] inside a process, as agents and synchronizers host them.

@@ -96,8 +96,8 @@ var trialRules = map[string]reference{
 	"perhaps":    {local: isOn, holds: func(rows [][]scgs.Value, members int) bool { return countOn(rows) == members }},
 }
 
-// otherConfig is what synchronizers go over to: predicates with other numbers, one that is
-// new, and one that is gone.
+// otherConfig is the configuration that synchronizers change to: predicates with other numbers,
+// a new predicate, and one predicate less.
 var otherConfig = strings.NewReplacer(
 	"after: 600ms", "after: 500ms",
 	"count(members, .on) >= 2\n        signal: {kind: activate, region: r, expires", "count(members, .on) >= 3\n        signal: {kind: activate, region: r, expires",
@@ -161,7 +161,7 @@ func TestFaults(t *testing.T) {
 	if *trialSeed != 0 {
 		spec = of(*trialSeed)
 		one := newTrial(spec)
-		one.run()
+		one.runTrial()
 		for _, b := range one.breaches {
 			t.Errorf("%c %s", b.judge, b.text)
 		}
@@ -183,7 +183,7 @@ func TestFaults(t *testing.T) {
 			}
 			t.Fatalf("trial %d broke a promise: repeat it with\n%s", one.seed, command(&least.trialSpec))
 		}
-		sum.add(&one.figures)
+		sum.addFigures(&one.figures)
 	}
 	t.Log(&sum)
 	if kinds == AllFaults && n >= 100 {
@@ -214,7 +214,7 @@ func trials(of func(seed uint64) trialSpec, first uint64, n int) iter.Seq[*trial
 				group.Go(func() {
 					for i := range next {
 						done[i] = newTrial(of(first + uint64(from+i))) //nolint:gosec // Not below 0.
-						done[i].run()
+						done[i].runTrial()
 					}
 				})
 			}
@@ -321,7 +321,7 @@ func TestFoundSeeds(t *testing.T) {
 			spec.pair = withPair
 		}
 		one := newTrial(spec)
-		one.run()
+		one.runTrial()
 		for _, b := range one.breaches {
 			t.Errorf("%s: %c %s", what, b.judge, b.text)
 		}
@@ -346,7 +346,7 @@ func TestFoundKeys(t *testing.T) {
 		keys := spec
 		keysTrial(t, &keys)
 		one := newTrial(seeded(spec, keys, found.seed))
-		one.run()
+		one.runTrial()
 		for _, b := range one.breaches {
 			t.Errorf("%s: %c %s", what, b.judge, b.text)
 		}
@@ -392,7 +392,7 @@ func BenchmarkTrials(b *testing.B) {
 	for b.Loop() {
 		spec.seed++
 		one := newTrial(spec)
-		one.run()
+		one.runTrial()
 		steps += one.Steps
 	}
 	b.ReportMetric(float64(steps)/b.Elapsed().Seconds(), "steps/s")

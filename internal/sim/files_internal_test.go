@@ -13,8 +13,8 @@ import (
 	"github.com/gopegasus/pegasus/internal/synccore"
 )
 
-// disk is the file under a journal: it may be full, it forgets what was not synced when
-// the synchronizer is killed, from any byte on, and a sync may fail.
+// disk is the file under a journal: it may be full, it forgets unsynced bytes when the
+// synchronizer is killed, from any byte on, and a sync may fail.
 type disk struct {
 	dice   *rand.Rand
 	room   int    // bytes
@@ -42,7 +42,7 @@ func (d *disk) Sync() error {
 	return nil
 }
 
-// left is what is on the disk after a crash.
+// left is the content of the disk after a crash.
 func (d *disk) left() []byte { return d.data[:d.synced+d.dice.IntN(len(d.data)-d.synced+1)] }
 
 // filed is what has happened to journals in trials.
@@ -53,7 +53,7 @@ type filed struct {
 
 // journaled records what the synchronizer of a trial does, as its shell does: a line before a
 // step, its end after it, written in chunks, and nothing more once a write or a sync has failed.
-// At the end of each life what is left is read, and stepped again.
+// At the end of each life the rest is read, and stepped again.
 type journaled struct {
 	filed
 	next    *bent // what else is bent; not nil
@@ -186,7 +186,7 @@ func (j *journaled) judge(crashed bool) {
 	}
 	j.Lives++
 	breach := func(format string, args ...any) {
-		j.t.breach('J', "the journal of term %d: "+format, append([]any{j.term}, args...)...)
+		j.t.addBreach('J', "the journal of term %d: "+format, append([]any{j.term}, args...)...)
 	}
 	certain := 0 // lines
 	for certain < len(j.ends) && j.ends[certain] <= j.disk.synced {
@@ -238,7 +238,7 @@ func journaledTrial(spec trialSpec, change func(*journaled)) (*trial, *journaled
 	}
 	spec.bend = j.bend
 	one := newTrial(spec)
-	one.run()
+	one.runTrial()
 	if len(one.breaches) == 0 {
 		j.flush()
 		j.judge(false)
@@ -247,7 +247,7 @@ func journaledTrial(spec trialSpec, change func(*journaled)) (*trial, *journaled
 }
 
 // TestFiles: the file of a journal is full, is torn by a crash, and cannot be synced, while
-// there are all other faults. What is left of it is a prefix that can be stepped again.
+// there are all other faults. The rest of it is a prefix that can be stepped again.
 func TestFiles(t *testing.T) {
 	var sum filed
 	for seed := range uint64(100) {
@@ -270,8 +270,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestFileMutants: a shell that writes a journal in another way is noticed, and so is a
-// machine that makes something else of what it reads.
+// TestFileMutants: a shell that writes a journal in another way is noticed, and so is a machine
+// that misreads it.
 func TestFileMutants(t *testing.T) {
 	for name, change := range map[string]func(*journaled){
 		"it goes on behind what could not be written": func(j *journaled) {

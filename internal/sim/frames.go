@@ -11,7 +11,7 @@ import (
 // frames are those that are not used any more.
 type frames [][]byte
 
-func (f *frames) buffer() []byte {
+func (f *frames) takeBuffer() []byte {
 	if n := len(*f); n > 0 {
 		b := (*f)[n-1]
 		*f = (*f)[:n-1]
@@ -20,14 +20,14 @@ func (f *frames) buffer() []byte {
 	return make([]byte, 0, 256)
 }
 
-func (f *frames) free(b []byte) {
+func (f *frames) freeBuffer(b []byte) {
 	if cap(b) <= 4096 {
 		*f = append(*f, b)
 	}
 }
 
-// sound returns a frame that was just encoded: the machines make none that cannot be.
-func sound(frame []byte, err error) []byte {
+// mustEncode returns a frame that was just encoded: the machines make none that cannot be.
+func mustEncode(frame []byte, err error) []byte {
 	if err != nil {
 		panic(fmt.Sprintf("sim: a frame: %v", err))
 	}
@@ -37,25 +37,25 @@ func sound(frame []byte, err error) []byte {
 // ofMember gives the frames that a member's step has left.
 func (f *frames) ofMember(core *agentcore.Core, out *agentcore.Output, put func(frame []byte)) {
 	for i := range out.Hellos {
-		put(sound(wire.AppendHello(f.buffer(), &out.Hellos[i])))
+		put(mustEncode(wire.AppendHello(f.takeBuffer(), &out.Hellos[i])))
 	}
 	for i := range out.Batches {
 		for b, n := &out.Batches[i], -1; n != len(b.Reports); {
 			if n > 0 {
 				b.Reports = b.Reports[n:]
 			}
-			frame, sent, err := core.Codec().Append(f.buffer(), b)
+			frame, sent, err := core.Codec().Append(f.takeBuffer(), b)
 			n = sent
-			put(sound(frame, err))
+			put(mustEncode(frame, err))
 		}
 	}
 	for i := range out.Gones {
-		put(sound(wire.AppendGone(f.buffer(), &out.Gones[i])))
+		put(mustEncode(wire.AppendGone(f.takeBuffer(), &out.Gones[i])))
 	}
 	for i := range out.Acks {
 		for ack := out.Acks[i].Ack; len(ack.Answers) > 0; {
-			frame, n, err := wire.AppendAck(f.buffer(), &ack)
-			put(sound(frame, err))
+			frame, n, err := wire.AppendAck(f.takeBuffer(), &ack)
+			put(mustEncode(frame, err))
 			ack.Answers = ack.Answers[n:]
 		}
 	}
@@ -64,25 +64,25 @@ func (f *frames) ofMember(core *agentcore.Core, out *agentcore.Output, put func(
 // ofSynchronizer gives the frames that a synchronizer's step has left, and whom they are for: empty for all.
 func (f *frames) ofSynchronizer(out *synccore.Output, put func(to string, frame []byte)) {
 	for i := range out.Welcomes {
-		put(out.Welcomes[i].To, sound(wire.AppendWelcome(f.buffer(), &out.Welcomes[i].Msg)))
+		put(out.Welcomes[i].To, mustEncode(wire.AppendWelcome(f.takeBuffer(), &out.Welcomes[i].Msg)))
 	}
 	for i := range out.Resends {
-		put(out.Resends[i].To, sound(wire.AppendResend(f.buffer(), &out.Resends[i].Msg)))
+		put(out.Resends[i].To, mustEncode(wire.AppendResend(f.takeBuffer(), &out.Resends[i].Msg)))
 	}
 	for i := range out.Probes {
-		put(out.Probes[i].To, sound(wire.AppendProbe(f.buffer(), &out.Probes[i].Msg)))
+		put(out.Probes[i].To, mustEncode(wire.AppendProbe(f.takeBuffer(), &out.Probes[i].Msg)))
 	}
 	for i := range out.Signals {
 		for s, sent := out.Signals[i].Msg, 0; len(s.Signals)+len(s.Recorded) > 0; s.Signals, s.Recorded = s.Signals[sent:], nil {
-			frame, n, err := wire.AppendSignals(f.buffer(), &s)
+			frame, n, err := wire.AppendSignals(f.takeBuffer(), &s)
 			sent = n
-			put(out.Signals[i].To, sound(frame, err))
+			put(out.Signals[i].To, mustEncode(frame, err))
 		}
 	}
 }
 
-// toSynchronizer is what a frame of a member is to a synchronizer, by its codec.
-// It panics at one that is none: paths lose frames and do not spoil them.
+// toSynchronizer is what a frame of a member is to a synchronizer, by its codec. It panics at
+// bytes that are no frame: paths lose frames and do not spoil them.
 func toSynchronizer(from string, frame []byte, codec *wire.BatchCodec, batch *wire.Batch) synccore.Input {
 	in := synccore.Input{From: from}
 	kind, err := wire.KindOf(frame)
@@ -100,7 +100,7 @@ func toSynchronizer(from string, frame []byte, codec *wire.BatchCodec, batch *wi
 		in.Kind, in.Ack = synccore.InAck, new(wire.Ack)
 		*in.Ack, err = wire.DecodeAck(frame)
 	}
-	sound(frame, err)
+	mustEncode(frame, err)
 	return in
 }
 
@@ -122,6 +122,6 @@ func toMember(frame []byte) agentcore.Input {
 		in.Kind, in.Signals = agentcore.InSignals, new(wire.Signals)
 		*in.Signals, err = wire.DecodeSignals(frame)
 	}
-	sound(frame, err)
+	mustEncode(frame, err)
 	return in
 }

@@ -136,9 +136,9 @@ func (h *Host) Do(do func()) {
 }
 
 // After lets the host do something once its monotonic clock has moved on by d.
-func (h *Host) After(d time.Duration, do func()) { h.until(h.Mono().Add(d), do) }
+func (h *Host) After(d time.Duration, do func()) { h.callAt(h.Mono().Add(d), do) }
 
-func (h *Host) until(m clocksync.Instant, do func()) {
+func (h *Host) callAt(m clocksync.Instant, do func()) {
 	left := m.Sub(h.Mono())
 	if left <= 0 && !h.Suspended() {
 		do()
@@ -146,5 +146,5 @@ func (h *Host) until(m clocksync.Instant, do func()) {
 	}
 	// Longer by what a fast clock leaves out is no harm: the host looks again.
 	wait := max(left, 0) + h.awake.Sub(min(h.world.now, h.awake)) + 1
-	h.world.After(wait, func() { h.until(m, do) })
+	h.world.After(wait, func() { h.callAt(m, do) })
 }

@@ -10,10 +10,10 @@ import (
 // Keeper keeps the time of a host by asking time servers, and stamps by it. It
 // is what the shell of a measured clock is around the same estimator.
 type Keeper struct {
-	// Taken, if not nil, is told of each sample that was taken.
+	// Taken, if not nil, is called for each sample that was taken.
 	Taken func(clocksync.Sample)
-	// Changed, if not nil, is told when the clocks of the host were found
-	// stepped or suspended.
+	// Changed, if not nil, is called when the clocks of the host were found stepped or
+	// suspended.
 	Changed func(clocksync.Change)
 
 	host      *Host
@@ -164,8 +164,8 @@ func (k *Keeper) Read() clocksync.Stamp {
 	return s
 }
 
-// Quality is that of the last bound.
+// Quality is the quality of the last bound.
 func (k *Keeper) Quality() clocksync.Quality { return k.bound.Quality }
 
-// Diagnostics is that of the estimator.
+// Diagnostics are the estimator's diagnostics.
 func (k *Keeper) Diagnostics() clocksync.Diagnostics { return k.estimator.Diagnostics(k.host.Mono()) }

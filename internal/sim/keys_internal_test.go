@@ -15,8 +15,8 @@ import (
 	"github.com/gopegasus/pegasus/internal/yamlconf"
 )
 
-// keysConfig has rules that, with those of trialConfig, use every key of a predicate. They are judged by their texts, in half of
-// the trials. [TestEveryKeyIsTried] names a key that no rule uses.
+// keysConfig has rules that, together with trialConfig's, use every key of a predicate. They are judged by their texts, in half
+// of the trials. [TestEveryKeyIsTried] names a key that no rule uses.
 const keysConfig = `
 params:
   limit: {type: int, default: 102, min: 100, max: 104}
@@ -205,7 +205,8 @@ var keyMutants = []mutant{
 	{name: "the hold time is no parameter", judges: "S", config: [2]string{"for: params.hold", "for: 2ms"}},
 }
 
-// keysOf are the keys of the predicates of a configuration, and, behind "signal.", those of their signals.
+// keysOf are the keys of the predicates of a configuration, and, behind "signal.", the keys of their
+// signals.
 func keysOf(t *testing.T, text string) map[string]bool {
 	t.Helper()
 	var cfg config.Config

@@ -15,7 +15,7 @@ import (
 // Level is a synchronizer's machine inside a process, and the threads of that
 // process, which report to it through memory.
 type Level struct {
-	// Observe is told of every output.
+	// Observe receives every output.
 	Observe func(*synccore.Output)
 	Threads []*Member
 
@@ -44,27 +44,27 @@ func (l *Level) Core() *synccore.Core { return l.core }
 func (l *Level) Join(name string) *Member {
 	m := &Member{name: name, host: l.host, level: l, due: clocksync.MinInstant, entries: map[string]uint64{}}
 	m.core = agentcore.New(agentcore.Options{Hello: wire.Hello{
-		Member: name, Incarnation: incarnation(l.Threads, name), Host: string(l.host.Domain), Domain: l.host.Domain,
+		Member: name, Incarnation: drawIncarnation(l.Threads, name), Host: string(l.host.Domain), Domain: l.host.Domain,
 	}})
 	l.Threads = append(l.Threads, m)
-	m.wake()
+	m.setAlarm()
 	return m
 }
 
 // SetProcess begins a state of the process beside its threads.
 func (l *Level) SetProcess(row []scgs.Value) {
-	l.step(synccore.Input{Kind: synccore.InProcess, At: l.stamp(), Row: row})
-	l.wake(clocksync.MinInstant)
+	l.step(synccore.Input{Kind: synccore.InProcess, At: l.stampReading(), Row: row})
+	l.wakeAt(clocksync.MinInstant)
 }
 
 // FromParent takes a signal of the level above.
 func (l *Level) FromParent(s *control.Signal) {
 	l.step(synccore.Input{Kind: synccore.InParent, Signal: s})
-	l.wake(clocksync.MinInstant)
+	l.wakeAt(clocksync.MinInstant)
 }
 
-// stamp is of a reading alone: threads share a clock.
-func (l *Level) stamp() clocksync.Stamp {
+// stampReading is of a reading alone: threads share a clock.
+func (l *Level) stampReading() clocksync.Stamp {
 	if l.read != nil {
 		at := l.read()
 		l.last = at.Mono
@@ -74,20 +74,20 @@ func (l *Level) stamp() clocksync.Stamp {
 	return clocksync.Stamp{Domain: l.host.Domain, Mono: l.last, Within: clocksync.Exactly(l.last)}
 }
 
-func (l *Level) wake(at clocksync.Instant) { l.alarm.set(l.host, at, l.turn) }
+func (l *Level) wakeAt(at clocksync.Instant) { l.alarm.setAlarm(l.host, at, l.turn) }
 
 // turn lets the machine see what has happened, up to one reading of the clock
 // that is above all changes.
 func (l *Level) turn() {
 	now := l.host.Mono()
 	if now <= l.last {
-		l.wake(clocksync.MinInstant)
+		l.wakeAt(clocksync.MinInstant)
 		return
 	}
-	at := l.stamp()
+	at := l.stampReading()
 	l.gap = false
 	for _, m := range l.Threads {
-		m.step(now, agentcore.Input{Kind: agentcore.InTick, At: at}, &m.out)
+		m.stepCore(now, agentcore.Input{Kind: agentcore.InTick, At: at}, &m.out)
 	}
 	for _, m := range l.Threads {
 		l.gap = l.gap || len(m.out.Hellos) > 0 // It may keep a report back until it is answered.
@@ -102,10 +102,10 @@ func (l *Level) turn() {
 	for _, m := range l.Threads {
 		wake = min(wake, m.due)
 	}
-	l.wake(wake)
+	l.wakeAt(wake)
 }
 
-// report steps the machine with what a thread has to say.
+// report steps the machine with a thread's report.
 func (l *Level) report(m *Member) {
 	for i := range m.out.Hellos {
 		l.step(synccore.Input{Kind: synccore.InHello, From: m.name, Hello: &m.out.Hellos[i]})
@@ -125,20 +125,20 @@ func (l *Level) step(in synccore.Input) {
 	l.core.Step(l.host.Mono(), &in, &l.out)
 	l.Observe(&l.out)
 	for i := range l.out.Welcomes {
-		l.to(l.out.Welcomes[i].To, func(m *Member) { m.welcome(&l.out.Welcomes[i].Msg) })
+		l.to(l.out.Welcomes[i].To, func(m *Member) { m.takeWelcome(&l.out.Welcomes[i].Msg) })
 	}
 	for i := range l.out.Resends {
 		l.gap = true
 		l.to(l.out.Resends[i].To, func(m *Member) {
-			m.input(agentcore.Input{Kind: agentcore.InResend, Resend: &l.out.Resends[i].Msg})
+			m.stepInput(agentcore.Input{Kind: agentcore.InResend, Resend: &l.out.Resends[i].Msg})
 		})
 	}
 	for i := range l.out.Signals {
 		s := l.out.Signals[i].Msg
 		s.Signals = slices.Clone(s.Signals) // A gate keeps them.
 		l.to(l.out.Signals[i].To, func(m *Member) {
-			m.input(agentcore.Input{Kind: agentcore.InSignals, Signals: &s})
-			m.obey()
+			m.stepInput(agentcore.Input{Kind: agentcore.InSignals, Signals: &s})
+			m.runHandlers()
 		})
 	}
 }

@@ -26,10 +26,9 @@ type Clock interface {
 // Member is the machine of an agent on a host, or of a thread there, and a
 // program that obeys signals at once.
 type Member struct {
-	// Welcomed, if not nil, is told each time that the synchronizer has taken the
-	// member in.
+	// Welcomed, if not nil, is called each time that the synchronizer has taken the member in.
 	Welcomed func()
-	// Obeyed, if not nil, is told of each signal that took effect.
+	// Obeyed, if not nil, is called for each signal that took effect.
 	Obeyed func(*control.Signal)
 	// Held are the states that Change began, by their number less 1; the last one
 	// still holds.
@@ -55,15 +54,15 @@ type Member struct {
 func (g *Group) Join(name string, h *Host, k Clock, up, down *Link) *Member {
 	m := &Member{name: name, host: h, clock: k, group: g, up: up, down: down, due: clocksync.MinInstant, entries: map[string]uint64{}}
 	m.core = agentcore.New(agentcore.Options{Hello: wire.Hello{
-		Member: name, Incarnation: incarnation(g.Members, name), Host: string(h.Domain), Domain: h.Domain, Quality: m.quality(),
+		Member: name, Incarnation: drawIncarnation(g.Members, name), Host: string(h.Domain), Domain: h.Domain, Quality: m.quality(),
 	}})
 	g.Members = append(g.Members, m)
 	h.Do(m.flush)
 	return m
 }
 
-// incarnation is that of the next member of a name.
-func incarnation(members []*Member, name string) uint64 {
+// drawIncarnation is the incarnation of the next member of a name.
+func drawIncarnation(members []*Member, name string) uint64 {
 	next := uint64(1)
 	for _, m := range members {
 		if m.name == name {
@@ -77,10 +76,10 @@ func incarnation(members []*Member, name string) uint64 {
 func (m *Member) Set(row []scgs.Value) { m.begin(m.stamp(), row) }
 
 func (m *Member) begin(at clocksync.Stamp, row []scgs.Value) {
-	if err := m.input(agentcore.Input{Kind: agentcore.InState, At: at, Row: row}).Err; err != nil {
+	if err := m.stepInput(agentcore.Input{Kind: agentcore.InState, At: at, Row: row}).Err; err != nil {
 		panic(fmt.Sprintf("sim: member %s: %v", m.name, err))
 	}
-	m.wake()
+	m.setAlarm()
 }
 
 // Enter opens a region that is not open, with a handler for activations of each
@@ -90,42 +89,42 @@ func (m *Member) Enter(region string, names ...string) {
 	for i, name := range names {
 		handlers[i].Name = name
 	}
-	out := m.input(agentcore.Input{Kind: agentcore.InEnter, Region: region, Handlers: handlers})
+	out := m.stepInput(agentcore.Input{Kind: agentcore.InEnter, Region: region, Handlers: handlers})
 	if out.Err != nil {
 		panic(fmt.Sprintf("sim: member %s: %v", m.name, out.Err))
 	}
 	m.entries[region] = out.Entry
-	m.wake()
+	m.setAlarm()
 }
 
-// Exit leaves a region; one that is not open, since a signal may have cancelled
-// it, is none to leave.
+// Exit leaves a region. It does nothing if the region is not open, since a signal may have
+// cancelled it.
 func (m *Member) Exit(region string) {
 	entry, open := m.entries[region]
 	if !open {
 		return
 	}
 	delete(m.entries, region)
-	if s := m.input(agentcore.Input{Kind: agentcore.InExit, Entry: entry}).Signal; s != nil {
+	if s := m.stepInput(agentcore.Input{Kind: agentcore.InExit, Entry: entry}).Signal; s != nil {
 		m.obeyed(s)
 	}
-	m.wake()
+	m.setAlarm()
 }
 
 func (m *Member) obeyed(s *control.Signal) {
-	m.input(agentcore.Input{Kind: agentcore.InFinish, Signal: s, Fate: control.Applied})
+	m.stepInput(agentcore.Input{Kind: agentcore.InFinish, Signal: s, Fate: control.Applied})
 	if m.Obeyed != nil {
 		m.Obeyed(s)
 	}
 }
 
-// obey runs the handlers of what waits, and leaves the regions that were
+// runHandlers runs the handlers of the signals that wait, and leaves the regions that were
 // cancelled.
-func (m *Member) obey() {
+func (m *Member) runHandlers() {
 	for _, region := range slices.Sorted(maps.Keys(m.entries)) {
 		entry := m.entries[region]
 		next := agentcore.Input{Kind: agentcore.InNext, Entry: entry, Delivery: control.AtCheck}
-		for s := m.input(next).Signal; s != nil; s = m.input(next).Signal {
+		for s := m.stepInput(next).Signal; s != nil; s = m.stepInput(next).Signal {
 			m.obeyed(s)
 		}
 		if m.core.Canceled(entry) != nil {
@@ -136,8 +135,8 @@ func (m *Member) obey() {
 
 // Leave ends the program in order.
 func (m *Member) Leave() {
-	m.input(agentcore.Input{Kind: agentcore.InLeave})
-	m.wake()
+	m.stepInput(agentcore.Input{Kind: agentcore.InLeave})
+	m.setAlarm()
 }
 
 // Crash ends the program without a word.
@@ -156,30 +155,30 @@ func (m *Member) quality() clocksync.Quality {
 // stamp reads the clock, and lets the machine know first what that rests on.
 func (m *Member) stamp() clocksync.Stamp {
 	if m.level != nil {
-		return m.level.stamp()
+		return m.level.stampReading()
 	}
 	quality := m.quality()
-	m.input(agentcore.Input{Kind: agentcore.InClock, Quality: &quality})
+	m.stepInput(agentcore.Input{Kind: agentcore.InClock, Quality: &quality})
 	if m.clock == nil {
 		return clocksync.Stamp{Domain: m.host.Domain, Mono: m.host.Mono(), Within: clocksync.Unbounded}
 	}
 	return m.clock.Read()
 }
 
-func (m *Member) wake() {
+func (m *Member) setAlarm() {
 	if m.level != nil {
-		m.level.wake(clocksync.MinInstant)
+		m.level.wakeAt(clocksync.MinInstant)
 		return
 	}
-	m.alarm.set(m.host, m.due, m.flush)
+	m.alarm.setAlarm(m.host, m.due, m.flush)
 }
 
-func (m *Member) input(in agentcore.Input) *agentcore.Output {
-	m.step(m.host.Mono(), in, &m.answer)
+func (m *Member) stepInput(in agentcore.Input) *agentcore.Output {
+	m.stepCore(m.host.Mono(), in, &m.answer)
 	return &m.answer
 }
 
-func (m *Member) step(now clocksync.Instant, in agentcore.Input, out *agentcore.Output) {
+func (m *Member) stepCore(now clocksync.Instant, in agentcore.Input, out *agentcore.Output) {
 	m.core.Step(now, &in, out)
 	m.due = out.Wake
 }
@@ -188,34 +187,34 @@ func (m *Member) flush() {
 	if m.over {
 		return
 	}
-	m.step(m.host.Mono(), agentcore.Input{Kind: agentcore.InTick, At: m.stamp()}, &m.out)
+	m.stepCore(m.host.Mono(), agentcore.Input{Kind: agentcore.InTick, At: m.stamp()}, &m.out)
 	new(frames).ofMember(m.core, &m.out, m.send)
-	m.wake()
+	m.setAlarm()
 }
 
 func (m *Member) send(frame []byte) {
-	m.up.Send(func() { m.group.host.Do(func() { m.group.receive(m, frame) }) })
+	m.up.Send(func() { m.group.host.Do(func() { m.group.receiveFrame(m, frame) }) })
 }
 
-// receive takes a frame of the synchronizer.
-func (m *Member) receive(frame []byte) {
+// receiveFrame takes a frame of the synchronizer.
+func (m *Member) receiveFrame(frame []byte) {
 	if m.over {
 		return
 	}
 	switch in := toMember(frame); in.Kind {
 	case agentcore.InWelcome:
-		m.welcome(in.Welcome)
+		m.takeWelcome(in.Welcome)
 	case agentcore.InSignals:
-		m.input(in)
-		m.obey()
+		m.stepInput(in)
+		m.runHandlers()
 	default:
-		m.input(in)
+		m.stepInput(in)
 	}
-	m.wake()
+	m.setAlarm()
 }
 
-func (m *Member) welcome(w *wire.Welcome) {
-	if m.input(agentcore.Input{Kind: agentcore.InWelcome, Welcome: w}).Reception == agentcore.Accepted && m.Welcomed != nil {
+func (m *Member) takeWelcome(w *wire.Welcome) {
+	if m.stepInput(agentcore.Input{Kind: agentcore.InWelcome, Welcome: w}).Reception == agentcore.Accepted && m.Welcomed != nil {
 		m.Welcomed()
 	}
 }

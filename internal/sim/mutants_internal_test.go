@@ -18,9 +18,8 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// mutant is a way in which the machines could be wrong, and the judges of which one has
-// to notice. What is wrong is what goes into a machine or comes out of it, so that the
-// machines stay as they are.
+// mutant is a way in which the machines could be wrong, and the judges of which one has to
+// notice. The inputs or outputs of a machine are wrong, so that the machines stay as they are.
 type mutant struct {
 	name   string
 	judges string
@@ -40,7 +39,7 @@ func later(s clocksync.Stamp, d time.Duration) clocksync.Stamp {
 	return s
 }
 
-// batches is a mutant of what the synchronizer makes of batches.
+// batches is a mutant of the synchronizer's handling of batches.
 func batches(change func(l *leader, in *synccore.Input, b *wire.Batch) bool) func() *bent {
 	return func() *bent {
 		return &bent{leaderIn: func(l *leader, in *synccore.Input) bool {
@@ -49,7 +48,7 @@ func batches(change func(l *leader, in *synccore.Input, b *wire.Batch) bool) fun
 	}
 }
 
-// answers is a mutant of what the synchronizer makes of fates.
+// answers is a mutant of the synchronizer's handling of fates.
 func answers(change func(a *wire.Answer)) func() *bent {
 	return func() *bent {
 		return &bent{leaderIn: func(_ *leader, in *synccore.Input) bool {
@@ -63,7 +62,7 @@ func answers(change func(a *wire.Answer)) func() *bent {
 	}
 }
 
-// fates is a mutant of what the synchronizer tells of fates.
+// fates is a mutant of the synchronizer's messages about fates.
 func fates(change func(out *synccore.Output)) func() *bent {
 	return func() *bent {
 		return &bent{leaderOut: func(_ *leader, _ *synccore.Input, out *synccore.Output) { change(out) }}
@@ -75,7 +74,7 @@ func inputs(takes func(a *actor, in *agentcore.Input) bool) func() *bent {
 	return func() *bent { return &bent{agentIn: takes} }
 }
 
-// signals is a mutant of what a member makes of signals.
+// signals is a mutant of a member's handling of signals.
 func signals(change func(a *actor, m *wire.Signals)) func() *bent {
 	return func() *bent {
 		return &bent{signals: func(a *actor, in *agentcore.Input) { change(a, in.Signals) }}
@@ -458,7 +457,7 @@ var mutants = []mutant{
 	{name: "a leader does not end when another one leads", judges: "FL", pair: &pairBent{mute: true}},
 }
 
-// kept is a mutant of what a process that stands by is told that the leader alone knows.
+// kept is a mutant of the leader's private state as sent to a process that stands by.
 func kept(change func(*synccore.Kept)) func(*synccore.Input) {
 	return func(in *synccore.Input) {
 		if in.Kind == synccore.InKept {
@@ -506,7 +505,7 @@ func TestMutants(t *testing.T) {
 				if ofKeys {
 					one.texts[spec.level] = newTexts(judged, nil)
 				}
-				one.run()
+				one.runTrial()
 				for _, b := range one.breaches {
 					if strings.ContainsRune(m.judges, rune(b.judge)) {
 						t.Logf("trial %d: %c %.150s", spec.seed, b.judge, b.text)

@@ -34,7 +34,7 @@ synchronizers:
 		spec := o.spec(o.Seed+uint64(i), nil)
 		spec.onDemand = true
 		one := newTrial(spec)
-		one.run()
+		one.runTrial()
 		for _, b := range one.breaches {
 			t.Errorf("seed %d: %c %s", one.seed, b.judge, b.text)
 		}

@@ -7,11 +7,10 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 )
 
-// oracle knows the smallest bound that samples allow: where the offset can be
-// if the servers outside one of the sets of so many liars are right in all they
-// ever said. Each such set is followed by itself, and a server is never
-// forgiven. The estimator remembers 8 samples, so the smallest that these allow
-// is known, too.
+// oracle knows the smallest bound that samples allow: where the offset can be if the servers
+// outside one of the sets of so many liars are right in all they ever said. Each such set is
+// followed separately, and a server is never forgiven. The estimator remembers 8 samples, so
+// the smallest that these allow is known, too.
 type oracle struct {
 	n, faults int
 	recent    [][]clocksync.Sample // of each server

@@ -15,17 +15,17 @@ import (
 	"github.com/gopegasus/pegasus/monitor"
 )
 
-// pair is two processes of one synchronizer: one leads, and the other one stands by and is told
+// pair is two processes of a synchronizer: one leads, and the other one stands by and receives
 // the inputs of the first. What decides who leads is the part of the shell (package
-// synchronizer: lead.go, standby.go, stream.go, follow.go) that is mirrored here: it is
-// woven with connections and goroutines there. The machines, and the lines of what is told,
-// are those of production.
+// synchronizer: lead.go, standby.go, stream.go, follow.go) that is mirrored here: it is woven
+// with connections and goroutines there. The machines, and the lines sent, are the production
+// code's.
 type pair struct {
 	t     *trial
 	rand  *rand.Rand
 	seats []*seat
 	begun bool
-	lines bool // each input is told as a line of a journal, and not as a copy
+	lines bool // each input is sent as a line of a journal, and not as a copy
 
 	beat, gone, learn, attach, pauseLimit time.Duration // as in production, or a fifth of it
 	bend                                  pairBent
@@ -90,9 +90,9 @@ func (p *pair) trouble() {
 	}
 	some(partitions, 3, func(s *seat, d time.Duration) { s.cut = max(s.cut, t.now.Add(d)); t.Partitions++ })
 	some(partitions, 4, func(s *seat, d time.Duration) { s.hole = max(s.hole, t.now.Add(d)); t.Partitions++ })
-	some(restarts, 3, func(s *seat, _ time.Duration) { s.crash() })
+	some(restarts, 3, func(s *seat, _ time.Duration) { s.crashLeader() })
 	some(restarts, 2, func(s *seat, _ time.Duration) {
-		if _, stopped := s.stopped(); !stopped {
+		if _, stopped := s.stoppedUntil(); !stopped {
 			t.Restarts++
 			s.sendBeat(true)
 			s.ends()
@@ -128,7 +128,7 @@ type seat struct {
 	arrives   clocksync.Instant // the last of what another process has sent it
 
 	goesBy    *plan.Level // that its machine follows
-	over      *said       // the greatest beat of another one that leads
+	over      *said       // the greatest beat of another leading process
 	heard     said        // the last one
 	heardAt   clocksync.Instant
 	standby   said // of the other one
@@ -144,7 +144,7 @@ type seat struct {
 	fence        uint64
 	raiseAt      clocksync.Instant
 
-	tells    bool // its inputs are told
+	tells    bool // its inputs are sent
 	number   uint64
 	item     item
 	now      clocksync.Instant // of the last step
@@ -154,7 +154,7 @@ type seat struct {
 	sumAt    clocksync.Instant
 }
 
-// item is an input that is told.
+// item is an input that is sent.
 type item struct {
 	now  clocksync.Instant
 	in   synccore.Input
@@ -182,7 +182,7 @@ func (s *seat) begins() {
 		s.begin()
 		return
 	}
-	s.later(s.p.beat, s.standBy)
+	s.scheduleCall(s.p.beat, s.standBy)
 }
 
 // standBy is a beat of a process that stands by.
@@ -197,12 +197,12 @@ func (s *seat) standBy() {
 	s.last = now
 	s.sendBeat(false)
 	if s.learns || !s.vacant() || s.cut > now {
-		s.later(s.p.beat, s.standBy)
+		s.scheduleCall(s.p.beat, s.standBy)
 		return
 	}
 	// It is handed what the server has for it, which may take as long as a beat is waited for.
-	s.later(min(s.hole.Sub(min(now, s.hole)), s.p.gone)+600*time.Microsecond, func() {
-		if s.later(s.p.beat, s.standBy); !s.vacant() {
+	s.scheduleCall(min(s.hole.Sub(min(now, s.hole)), s.p.gone)+600*time.Microsecond, func() {
+		if s.scheduleCall(s.p.beat, s.standBy); !s.vacant() {
 			return
 		}
 		if s.heard.term > 0 && s.t.now.Sub(s.heardAt) <= 3*s.p.gone { // There is no later one.
@@ -211,11 +211,11 @@ func (s *seat) standBy() {
 		}
 		began := s.t.now
 		s.learns = true
-		hello := announcement(s.t.level.Name, 0)
+		hello := makeAnnouncement(s.t.level.Name, 0)
 		for _, n := range s.t.all {
-			s.send(n, "", sound(wire.AppendWelcome(s.t.buffer(), &hello)))
+			s.send(n, "", mustEncode(wire.AppendWelcome(s.t.takeBuffer(), &hello)))
 		}
-		s.later(s.p.learn, func() {
+		s.scheduleCall(s.p.learn, func() {
 			if s.learns = false; s.heard.term > 0 && s.heardAt > began && !s.heard.ends {
 				s.since = s.t.now
 				return
@@ -278,17 +278,18 @@ func (s *seat) begin() {
 	s.sendBeat(false)
 	for _, in := range first {
 		if s.leads {
-			s.step(in)
+			s.stepCore(in)
 		}
 	}
 	if s.leads {
 		s.announce()
-		s.later(0, s.tick)
-		s.later(s.p.beat, s.pulse)
+		s.scheduleCall(0, s.tick)
+		s.scheduleCall(s.p.beat, s.pulse)
 	}
 }
 
-// inherit has the judges hold the process to what it was told: each signal without a fate has one.
+// inherit has the judges hold the process to the inputs it received: each signal without a fate
+// has one.
 func (s *seat) inherit(goesOn bool) {
 	f := s.f
 	for key, m := range f.of.sent {
@@ -302,7 +303,7 @@ func (s *seat) inherit(goesOn bool) {
 	if !goesOn {
 		return // The members tell all again.
 	}
-	for _, m := range s.ask(synccore.Question{Status: true}).Status.Members {
+	for _, m := range s.askQuestion(synccore.Question{Status: true}).Status.Members {
 		if m.Standing != monitor.Gone {
 			s.here[m.Name] = m.Incarnation
 		}
@@ -320,7 +321,7 @@ func (s *seat) inherit(goesOn bool) {
 			}
 		}
 	}
-	s.gaps = s.ask(synccore.Question{Counts: true}).Counts.Gaps
+	s.gaps = s.askQuestion(synccore.Question{Counts: true}).Counts.Gaps
 }
 
 // pulse says that the process leads.
@@ -328,7 +329,7 @@ func (s *seat) pulse() {
 	if !s.leads || s.ended() {
 		return
 	}
-	s.later(s.p.beat, s.pulse)
+	s.scheduleCall(s.p.beat, s.pulse)
 	now := s.t.now
 	if now >= s.raiseAt {
 		s.raiseAt = clocksync.MaxInstant
@@ -340,7 +341,7 @@ func (s *seat) pulse() {
 			if s.term > s.t.leader.term {
 				s.t.leader = s.leader
 			}
-			s.step(synccore.Input{Kind: synccore.InTerm, Term: s.term})
+			s.stepCore(synccore.Input{Kind: synccore.InTerm, Term: s.term})
 			if !s.leads {
 				return
 			}
@@ -424,7 +425,8 @@ func (s *seat) way(frame []byte, do func([]byte)) {
 	}
 }
 
-// wakesAt is when a process goes on that leads: one that stood still asks the server first.
+// wakesAt is when a process continues that leads: a process that stood still asks the server
+// first.
 func (s *seat) wakesAt() clocksync.Instant {
 	now := s.t.now
 	switch {
@@ -557,7 +559,7 @@ func (s *seat) hears(m told) {
 	}
 }
 
-// copied is an input that holds nothing of what is used again.
+// copied is an input that shares no reused memory.
 func copied(in *synccore.Input) synccore.Input {
 	c := *in
 	switch in.Kind { // The others are made for each input.
@@ -697,7 +699,7 @@ func (f *follower) beat() *followed {
 	return &followed{attach: f.attach, warm: f.warm, level: f.level}
 }
 
-// succeed is what its machine is stepped on first, and whether it goes on with another term.
+// succeed is what its machine is stepped on first, and whether it continues with another term.
 func (f *follower) succeed(term uint64) (first []synccore.Input, on bool) {
 	t := f.s.t
 	opt := f.s.options()

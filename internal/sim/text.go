@@ -22,16 +22,16 @@ type text struct {
 	*plan.Rule
 	tried *Tried
 	all   *predicates.Scope // of the members of a witness
-	one   *predicates.Scope // of one member, for a local condition
+	one   *predicates.Scope // of a single member, for a local condition
 	last  struct {          // the last firing that was not of the rule's own detector
 		members   string
 		at, since clocksync.Instant
 	}
 }
 
-// plain reports whether a predicate reads nothing but the states of members, so that it
+// readsStatesOnly reports whether a predicate reads nothing but the states of members, so that it
 // can be computed from outside.
-func plain(r *plan.Rule) bool {
+func readsStatesOnly(r *plan.Rule) bool {
 	return r.When != nil && ofStates(r.When)
 }
 
@@ -41,7 +41,7 @@ func ofStates(e *predicates.Expression) bool {
 	return !u.Prev && u.Memory == 0 && u.Process == 0 && len(u.Parent) == 0
 }
 
-// online reports whether a predicate reads who is silent, which is no state.
+// online reports whether a predicate reads which members are silent, which is no state.
 func online(r *plan.Rule) bool { return r.When != nil && strings.Contains(r.When.Source(), ".online") }
 
 // newTexts has the predicates of a level judged by their texts.
@@ -57,8 +57,8 @@ func newTexts(level *plan.Level, tried []*Tried) map[string]*text {
 	return texts
 }
 
-// local is the condition of a member, of a rule with its own detector; nil of another.
-func (x *text) local(m predicates.Member) func([]scgs.Value) bool {
+// localCondition is the condition of a member, of a rule with its own detector; nil of another.
+func (x *text) localCondition(m predicates.Member) func([]scgs.Value) bool {
 	if x.Detector.Local == nil {
 		return nil
 	}
@@ -77,12 +77,12 @@ func (t *trial) judgeText(l *leader, x *text, v *monitor.Verdict, rows [][]scgs.
 	switch {
 	case x.Detector.Exists():
 		if len(rows) < x.Detector.AtLeast || x.Detector.AtLeast == 0 && len(rows) < len(v.Witness) {
-			t.breach('S', "%s fired on the states of %d members: %s", v.Predicate, len(rows), witnessText(v))
+			t.addBreach('S', "%s fired on the states of %d members: %s", v.Predicate, len(rows), witnessText(v))
 		}
-	case plain(x.Rule):
+	case readsStatesOnly(x.Rule):
 		members := make([]predicates.Member, len(v.Witness))
 		for i := range v.Witness {
-			members[i] = t.member(v.Witness[i].Name)
+			members[i] = t.memberOf(v.Witness[i].Name)
 		}
 		x.all.Reset(members)
 		for i := range v.Witness {
@@ -92,11 +92,11 @@ func (t *trial) judgeText(l *leader, x *text, v *monitor.Verdict, rows [][]scgs.
 			}
 		}
 		if x.When.Eval(x.all).Truth != predicates.True {
-			t.breach('S', "%s fired, and its condition is false on its witness: %s: %s", v.Predicate, l.conditionOf(v.Predicate), witnessText(v))
+			t.addBreach('S', "%s fired, and its condition is false on its witness: %s: %s", v.Predicate, l.conditionOf(v.Predicate), witnessText(v))
 		}
 		if !x.Every && !online(x.Rule) {
-			if since = x.since(t, members, from); !lasted(since, to, x.Hold) {
-				t.breach('S', "%s fired, and its condition was true %s, not for %v: %s: %s", v.Predicate, spanText(since, to), x.Hold, l.conditionOf(v.Predicate), witnessText(v))
+			if since = x.since(t, members, from); !lastedLong(since, to, x.Hold) {
+				t.addBreach('S', "%s fired, and its condition was true %s, not for %v: %s: %s", v.Predicate, spanText(since, to), x.Hold, l.conditionOf(v.Predicate), witnessText(v))
 			}
 		}
 	}
@@ -111,11 +111,11 @@ func (t *trial) judgeText(l *leader, x *text, v *monitor.Verdict, rows [][]scgs.
 	}
 	since = since.Add(x.Hold)
 	t.became[v.Decision] = since
-	x.tried.Decided.add(t.now.Sub(since))
+	x.tried.Decided.addDuration(t.now.Sub(since))
 }
 
-// member is who a member is for a predicate.
-func (t *trial) member(name string) predicates.Member {
+// memberOf is who a member is for a predicate.
+func (t *trial) memberOf(name string) predicates.Member {
 	m := predicates.Member{Name: name}
 	if p := t.names[name]; p != nil {
 		m.Host = string(p.on.Domain)
@@ -124,8 +124,8 @@ func (t *trial) member(name string) predicates.Member {
 }
 
 // since is from when on the predicate was true of the members, up to an instant at which it
-// was. A hold time goes on when a member joins, so the states of members that joined later may
-// count from their entry on, or as well before.
+// was. A hold time continues when a member joins, so the states of members that joined later
+// may count from their entry on, or as well before.
 func (x *text) since(t *trial, members []predicates.Member, at clocksync.Instant) clocksync.Instant {
 	var names strings.Builder
 	first := clocksync.MaxInstant
@@ -177,7 +177,7 @@ func (x *text) trueSince(t *trial, members []predicates.Member, at, first clocks
 		if w.from = clocksync.MinInstant; t.entered[members[i].Name] > first {
 			w.from = min(t.entered[members[i].Name], at)
 		}
-		w.truth = t.actor(members[i].Name).truth
+		w.truth = t.findActor(members[i].Name).truth
 		n, found := slices.BinarySearchFunc(w.truth, at, func(s stretch, at clocksync.Instant) int { return cmp.Compare(s.from, at) })
 		if w.i = n; !found {
 			w.i--
@@ -213,8 +213,8 @@ func (x *text) trueSince(t *trial, members []predicates.Member, at, first clocks
 	return since
 }
 
-// count adds what became of the predicates of a trial that is over.
-func (t *trial) count() {
+// countPredicates adds what became of the predicates of a trial that is over.
+func (t *trial) countPredicates() {
 	for _, x := range t.texts[t.trialSpec.level] {
 		if x.tried.Plain {
 			x.count(t)
@@ -258,7 +258,7 @@ func (x *text) count(t *trial) {
 			for _, p := range t.all {
 				for _, a := range p.actors {
 					if rows[a] != nil {
-						there, members = append(there, a), append(members, t.member(a.name))
+						there, members = append(there, a), append(members, t.memberOf(a.name))
 					}
 				}
 			}
@@ -284,14 +284,14 @@ func (x *text) count(t *trial) {
 	}
 }
 
-// drawn are the states that members have: often like those of the others, with values that
-// the predicates compare with, for times around those for which they have to hold.
+// drawn are the states that members have: often like the states of the others, with values that
+// the predicates compare with, for times around the hold times.
 type drawn struct {
 	pace   time.Duration // a state lasts for as long at most
-	alike  float64       // how probable it is that a field is like that of others
+	alike  float64       // how probable it is that a field is like the same field of others
 	model  []scgs.Value  // what it is then
 	near                 // values that predicates compare with
-	params near          // parameters, their bounds, and what the names and the until of one member compare with
+	params near          // parameters, their bounds, and what the names and the until of a single member compare with
 	far    near          // twice the value of a parameter
 	rarer  time.Duration // how many times the usual time lies between two faults
 	dice   *rand.Rand    // of params, far and rarer, so that other draws stay as they are
@@ -350,11 +350,11 @@ func newDrawn(t *trial) *drawn {
 		}
 	}
 	d.pace = 60 * time.Millisecond
-	if hold := waits(level, t.time); hold > 0 && t.Rand.IntN(3) > 0 {
+	if hold := longestWait(level, t.time); hold > 0 && t.Rand.IntN(3) > 0 {
 		d.pace = max(d.pace, t.Between(hold/2, 4*hold))
 	}
 	d.rarer = 1
-	if hold := waits(level, t.time); hold > time.Second && !t.narrow && d.dice.IntN(2) == 0 {
+	if hold := longestWait(level, t.time); hold > time.Second && !t.narrow && d.dice.IntN(2) == 0 {
 		d.rarer = hold / time.Second // Or nothing would hold for so long.
 	}
 	d.alike = []float64{0.5, 0.9, 0.98, 1}[t.Rand.IntN(4)]
@@ -367,7 +367,7 @@ func (n *near) add(fields uint64, words []string, members float64) {
 		var numbers []float64
 		word = strings.Trim(word, `"'`)
 		if f, err := strconv.ParseFloat(strings.ReplaceAll(word, "_", ""), 64); err == nil {
-			numbers = []float64{f, f / members} // Of one member, and of a sum.
+			numbers = []float64{f, f / members} // Of a single member, and of a sum.
 		} else if length, err := time.ParseDuration(word); err == nil {
 			numbers = []float64{float64(length)}
 		}
@@ -379,18 +379,18 @@ func (n *near) add(fields uint64, words []string, members float64) {
 	}
 }
 
-// again makes up another model.
-func (d *drawn) again(t *trial) {
+// drawAgain makes up another model.
+func (d *drawn) drawAgain(t *trial) {
 	row := make([]scgs.Value, len(t.level.State))
 	for i := range row {
 		row[i] = d.draw(t.Rand, i, t.level.State[i])
 	}
 	d.model = row
-	t.After(t.Between(d.pace/2, 4*d.pace), func() { d.again(t) })
+	t.After(t.Between(d.pace/2, 4*d.pace), func() { d.drawAgain(t) })
 }
 
-// field draws what a field of a member's state is.
-func (d *drawn) field(t *trial, i int) scgs.Value {
+// drawField draws what a field of a member's state is.
+func (d *drawn) drawField(t *trial, i int) scgs.Value {
 	if t.Rand.Float64() < d.alike {
 		return d.model[i]
 	}

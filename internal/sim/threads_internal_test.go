@@ -57,8 +57,8 @@ func (s *threaded) add(o *threaded) {
 	}
 }
 
-// threads are those of a process in one of its lives, their synchronizer, and what was true
-// of them.
+// threads are the threads of a process in one of its lives, their synchronizer, and the truth
+// about them.
 type threads struct {
 	*threaded
 	a      *actor
@@ -79,7 +79,7 @@ func newThreads(a *actor, plan *plan.Level, sum *threaded, alters func(*synccore
 		truth: map[string][]stretch{}, sent: map[signalKey]int{}, done: map[signalKey]int{},
 	}
 	sum.Processes++
-	p.level.read = func() clocksync.Stamp { return a.clock.stamp(a.t.bent) }
+	p.level.read = func() clocksync.Stamp { return a.clock.makeStamp(a.t.bent) }
 	p.level.Observe = p.observe
 	a.step(agentcore.Input{Kind: agentcore.InSummary})
 	for _, name := range []string{"t0", "t1", "t2"}[:2+p.dice.IntN(2)] {
@@ -144,7 +144,7 @@ func (p *threads) observe(out *synccore.Output) {
 		p.alters(out)
 	}
 	for _, r := range out.Rejected {
-		t.breach('S', "the threads of %s: rejected: %+v", a.name, r)
+		t.addBreach('S', "the threads of %s: rejected: %+v", a.name, r)
 	}
 	for i := range out.Summary {
 		in := agentcore.Input{Kind: agentcore.InAlive, At: out.Summary[i].At, Row: out.Summary[i].Row}
@@ -163,7 +163,7 @@ func (p *threads) observe(out *synccore.Output) {
 		case err == nil:
 			a.sets++
 		default:
-			t.breach('S', "the summary of %s: %v", a.name, err)
+			t.addBreach('S', "the summary of %s: %v", a.name, err)
 		}
 	}
 	for i := range out.Verdicts {
@@ -185,7 +185,7 @@ func (p *threads) observe(out *synccore.Output) {
 		p.Fates++
 		key := keyOf(f.Signal)
 		if p.sent[key]++; p.sent[key] > 2 || f.Fate == control.Applied && p.done[key] == 0 || f.Fate != control.Applied && p.done[key] > 0 {
-			t.breach('F', "in %s: %v has the fate %v, and was applied %d times", a.name, f.Signal, f.Fate, p.done[key])
+			t.addBreach('F', "in %s: %v has the fate %v, and was applied %d times", a.name, f.Signal, f.Fate, p.done[key])
 		}
 	}
 }
@@ -203,13 +203,13 @@ func (p *threads) judge(v *monitor.Verdict) {
 			return s.from <= at && at < s.to
 		})
 		if k < 0 {
-			p.a.t.breach('S', "%s fired in %s on a state that %s never had: %v", v.Predicate, p.a.name, w.Name, w.Row)
+			p.a.t.addBreach('S', "%s fired in %s on a state that %s never had: %v", v.Predicate, p.a.name, w.Name, w.Row)
 			return
 		}
 		s := p.truth[w.Name][k]
 		if v.Modality != "" {
 			for k++; k < len(p.truth[w.Name]) && !p.truth[w.Name][k].row[0].Bool() && !s.row[0].Bool(); k++ {
-				s.to = p.truth[w.Name][k].to // A run goes on.
+				s.to = p.truth[w.Name][k].to // A run continues.
 			}
 		}
 		from, to = max(from, s.from), min(to, s.to)
@@ -220,7 +220,7 @@ func (p *threads) judge(v *monitor.Verdict) {
 		x.all.Set(i, row)
 	}
 	if from >= to || x.When.Eval(x.all).Truth != predicates.True {
-		p.a.t.breach('S', "%s fired in %s, and its threads were never so: from %v to %v: %+v", v.Predicate, p.a.name, from, to, v.Witness)
+		p.a.t.addBreach('S', "%s fired in %s, and its threads were never so: from %v to %v: %+v", v.Predicate, p.a.name, from, to, v.Witness)
 	}
 }
 
@@ -228,7 +228,7 @@ func (p *threads) judge(v *monitor.Verdict) {
 func (p *threads) obeyed(m *Member, s *control.Signal) {
 	key := keyOf(s)
 	if p.done[key]++; p.done[key] > 1 || s.Target != m.name {
-		p.a.t.breach('A', "in %s: %v has taken effect %d times, the last time in %s", p.a.name, s, p.done[key], m.name)
+		p.a.t.addBreach('A', "in %s: %v has taken effect %d times, the last time in %s", p.a.name, s, p.done[key], m.name)
 	}
 	if s.Kind == control.Cancel {
 		p.Left++
@@ -261,7 +261,7 @@ func TestThreads(t *testing.T) {
 		spec := inThreads(t, trialOf(t, AllFaults, time.Second), &one, nil)
 		spec.seed = seed + 1
 		trial := newTrial(spec)
-		trial.run()
+		trial.runTrial()
 		for _, b := range trial.breaches {
 			t.Fatalf("trial %d: %c %s", spec.seed, b.judge, b.text)
 		}
@@ -327,7 +327,7 @@ func TestThreadMutants(t *testing.T) {
 				spec := inThreads(t, trialOf(t, AllFaults, time.Second), &one, m.alters())
 				spec.seed = seed + 1
 				trial := newTrial(spec)
-				trial.run()
+				trial.runTrial()
 				for _, b := range trial.breaches {
 					if strings.ContainsRune(m.judges, rune(b.judge)) {
 						t.Logf("trial %d: %c %.150s", spec.seed, b.judge, b.text)

@@ -16,11 +16,11 @@ type Question struct {
 	Offset   clocksync.Instant // true time minus the host's reading now
 }
 
-// TimeServer answers with what it says is the time of arrival and of departure.
+// TimeServer answers with its own times of arrival and of departure.
 type TimeServer struct {
 	// Claim is by how much it says that its clock may be off.
 	Claim time.Duration
-	// Timeline, if not nil, tells that of its clock, which may change.
+	// Timeline, if not nil, tells the timeline of its clock, which may change.
 	Timeline func() clocksync.Timeline
 	// Answer tells its clock at both times.
 	Answer func(q Question) (arrived, departed clocksync.Instant)
@@ -59,7 +59,7 @@ func NewLiar(lie Lie) TimeServer {
 
 // Root is a server that tells the readings of a host's monotonic clock.
 func Root(h *Host) TimeServer {
-	return TimeServer{Timeline: h.timeline, Answer: func(Question) (arrived, departed clocksync.Instant) {
+	return TimeServer{Timeline: h.readTimeline, Answer: func(Question) (arrived, departed clocksync.Instant) {
 		if h.Suspended() {
 			return 1, 0 // What arrives before it departs is no reply.
 		}

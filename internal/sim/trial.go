@@ -31,7 +31,7 @@ const (
 	delays                        // the way takes as long as 200 ms
 	partitions                    // nothing passes for a while
 	oneways                       // nothing passes in one direction for a while
-	pauses                        // a process is stopped, and goes on
+	pauses                        // a process is stopped, and continues
 	suspends                      // a machine sleeps: its clock stops
 	crashes                       // a process of members is killed and starts again
 	restarts                      // so is the synchronizer, in a later term
@@ -43,7 +43,7 @@ const (
 
 var faultNames = []string{"drop", "double", "reorder", "delay", "partition", "oneway", "pause", "suspend", "crash", "restart", "clock", "close", "reload"}
 
-// FaultNames are the kinds, in the order in which they are told.
+// FaultNames are the kinds, in the order in which a report lists them.
 func FaultNames() []string { return slices.Clone(faultNames) }
 
 func (f Faults) String() string {
@@ -82,7 +82,7 @@ type point int
 
 // The points.
 const (
-	agentSet        point = iota // a state has begun, and nobody was told
+	agentSet        point = iota // a state has begun, and is not reported yet
 	agentBeforeSend              // a step has left frames
 	agentBetween                 // some of them are sent
 	agentSent                    // all of them are
@@ -107,7 +107,7 @@ type trialSpec struct {
 	byText    bool                 // the predicates are judged by their texts, and states are drawn for them
 	other     *plan.Level          // that it goes over to and back from; nil: the same once more
 	others    map[string]reference // its predicates
-	narrow    bool                 // no values are drawn around parameters, nor around until of one member
+	narrow    bool                 // no values are drawn around parameters, nor around until of a single member
 	tried     []*Tried             // what has become of them, to be added to; nil: nobody asks
 	onDemand  bool                 // members are asked for evidence on demand
 	seed      uint64
@@ -122,11 +122,11 @@ type trialSpec struct {
 
 // The times of a trial behind its faults.
 const (
-	calm    = 200 * time.Millisecond // states go on to change, on a well network
+	calm    = 200 * time.Millisecond // states continue to change, on a well network
 	settled = time.Second            // the bound of judge C beside the silence
 	putOff  = 4 * time.Second        // members that came and went too often wait for as long at most, or for twice the longest hold time
 	asking  = 2 * time.Second        // after so long at most a member says hello again that was not answered
-	toDrain = 10 * time.Second       // then every signal has its fate, by an answer, within a second after 5 s in which they expire, or since its target is gone; or as it is told again, up to 8 s after it was in vain
+	toDrain = 10 * time.Second       // then every signal has its fate, by an answer, within a second after 5 s in which they expire, or since its target is gone; or as it is repeated, up to 8 s after it was in vain
 )
 
 // trial is one run of a group: processes of members on some hosts, one synchronizer, a
@@ -140,7 +140,7 @@ type trial struct {
 	domains  map[clocksync.Domain]*machine
 	all      []*node
 	names    map[string]*node // by the names of members and multiplexers
-	leader   *leader          // or the one that has led last
+	leader   *leader          // or the process that led last
 	several  []*leader        // the synchronizer's processes
 	well     bool             // the faults are over
 	quiet    bool             // states do not change any more
@@ -180,10 +180,10 @@ type figures struct {
 	Latest                                                    time.Duration  // until judge C was content
 	Fired, Ended                                              map[string]int // by predicate, and by fate
 	Delays, Oneways, Reloads                                  int
-	Warm, Other, Cold, Superseded, Raised, Retold, Torn       int // processes that stood by: they went on, with another clock, or began; two led; a term rose in place; they were told all, and lost something
+	Warm, Other, Cold, Superseded, Raised, Retold, Torn       int // processes that stood by: they continued, with another clock, or began; two led; a term rose in place; they received all, and lost something
 }
 
-func (f *figures) add(o *figures) {
+func (f *figures) addFigures(o *figures) {
 	latest := f.Latest
 	to, from := reflect.ValueOf(f).Elem(), reflect.ValueOf(o).Elem()
 	for i := range to.NumField() {
@@ -215,7 +215,7 @@ func (f *figures) add(o *figures) {
 func newTrial(spec trialSpec) *trial {
 	t := &trial{World: New(spec.seed), trialSpec: spec, domains: map[clocksync.Domain]*machine{}, names: map[string]*node{}, hash: 0xcbf29ce484222325}
 	t.Fired, t.Ended, t.Trials = map[string]int{}, map[string]int{}, 1
-	t.begin()
+	t.beginTrial()
 	if t.bent = (&bent{}); spec.bend != nil {
 		t.bent = spec.bend()
 	}
@@ -241,7 +241,7 @@ func newTrial(spec trialSpec) *trial {
 	for i := range hosts {
 		rate := int64(0)
 		if t.faults&clocks != 0 {
-			rate = t.die(clocks).Int64N(400_001) - 200_000 // parts per billion
+			rate = t.sourceOf(clocks).Int64N(400_001) - 200_000 // parts per billion
 		}
 		spec := HostSpec{Mono: clocksync.Instant(t.Rand.Int64N(1e15)) + 1, Rate: rate}
 		m := &machine{Host: t.NewHost(clocksync.Domain(fmt.Sprintf("h%d", i)), spec), shared: hosts == 1}
@@ -249,11 +249,11 @@ func newTrial(spec trialSpec) *trial {
 		t.domains[m.Domain] = m
 	}
 	if t.byText {
-		t.texts, t.drawn, t.named = map[*plan.Level]map[string]*text{t.level: newTexts(t.level, t.tried)}, newDrawn(t), named(t.level)
+		t.texts, t.drawn, t.named = map[*plan.Level]map[string]*text{t.level: newTexts(t.level, t.tried)}, newDrawn(t), namedMembers(t.level)
 		if t.other != nil {
 			t.texts[t.other] = newTexts(t.other, nil)
 		}
-		t.drawn.again(t)
+		t.drawn.drawAgain(t)
 	}
 	number := 2 + t.Rand.IntN(max(spec.processes-1, 1))
 	for i, left := 0, spec.members; i < number && spec.members == 0 || left > 0; i++ {
@@ -268,8 +268,8 @@ func newTrial(spec trialSpec) *trial {
 	return t
 }
 
-// die is the source of chance of a kind of fault.
-func (t *trial) die(f Faults) *rand.Rand {
+// sourceOf is the source of chance of a kind of fault.
+func (t *trial) sourceOf(f Faults) *rand.Rand {
 	for i := range faultNames {
 		if f == 1<<i {
 			return t.dice[i]
@@ -280,16 +280,16 @@ func (t *trial) die(f Faults) *rand.Rand {
 
 // draw is true with a probability, if there are faults of the kind now.
 func (t *trial) draw(f Faults, p float64) bool {
-	return t.faults&f != 0 && !t.well && t.die(f).Float64() < p
+	return t.faults&f != 0 && !t.well && t.sourceOf(f).Float64() < p
 }
 
-// spread draws from [a, b) for a kind of fault.
-func (t *trial) spread(f Faults, a, b time.Duration) time.Duration {
-	return a + time.Duration(t.die(f).Int64N(int64(b-a)))
+// drawBetween draws from [a, b) for a kind of fault.
+func (t *trial) drawBetween(f Faults, a, b time.Duration) time.Duration {
+	return a + time.Duration(t.sourceOf(f).Int64N(int64(b-a)))
 }
 
-// kill is true if a process is to be killed at a point.
-func (t *trial) kill(f Faults, at point) bool {
+// drawKill is true if a process is to be killed at a point.
+func (t *trial) drawKill(f Faults, at point) bool {
 	t.Passed[at]++
 	// What happens seldom is killed at as often as the rest.
 	rare := 0.002
@@ -306,13 +306,13 @@ func (t *trial) kill(f Faults, at point) bool {
 	return true
 }
 
-// run is the whole trial. What it leaves is in the judges and figures.
-func (t *trial) run() {
+// runTrial is the whole trial. What it leaves is in the judges and figures.
+func (t *trial) runTrial() {
 	for _, l := range t.several {
-		l.start()
+		l.startLeader()
 	}
 	for _, p := range t.all {
-		t.After(t.Between(0, 20*time.Millisecond), p.start)
+		t.After(t.Between(0, 20*time.Millisecond), p.beginLife)
 		t.trouble(p)
 	}
 	t.hostTrouble()
@@ -322,14 +322,14 @@ func (t *trial) run() {
 	t.until(t.time + calm)
 	t.quiet = true
 	end := t.time + calm + slow + settled + t.takeover
-	most := max(putOff, min(2*longest(t.level, math.MaxInt64), time.Minute))
+	most := max(putOff, min(2*longestBelow(t.level, math.MaxInt64), time.Minute))
 	letIn := time.Duration(0) // when those are that are put off at the end, as is said then
 	for at := t.time + calm; ; at += 50 * time.Millisecond {
 		t.until(at)
 		if len(t.breaches) > 0 {
 			return
 		}
-		differs, wait := t.same()
+		differs, wait := t.judgeSame()
 		if letIn == 0 && at >= end {
 			letIn = at + wait + settled
 		}
@@ -343,7 +343,7 @@ func (t *trial) run() {
 			if t.faults == 0 {
 				since = "the end of the trial time"
 			}
-			t.breach('C', "%v after %s: %s", at-t.time, since, differs)
+			t.addBreach('C', "%v after %s: %s", at-t.time, since, differs)
 		}
 		break
 	}
@@ -354,7 +354,7 @@ func (t *trial) run() {
 			drained = max(drained, end+x.Signals[i].Expires+time.Second)
 		}
 	}
-	for at := end; at < drained && (at <= end || t.unsettled()); at += 250 * time.Millisecond {
+	for at := end; at < drained && (at <= end || t.isUnsettled()); at += 250 * time.Millisecond {
 		t.until(max(at, time.Duration(t.now)))
 	}
 	if len(t.breaches) == 0 {
@@ -377,7 +377,7 @@ func (t *trial) unanswered() time.Duration {
 // until lets everything happen up to a time since the beginning.
 func (t *trial) until(at time.Duration) {
 	for len(t.queue) > 0 && t.queue[0].at <= clocksync.Instant(at) && len(t.breaches) == 0 {
-		e := t.queue.pop()
+		e := t.queue.popEvent()
 		t.now = max(t.now, e.at)
 		e.do()
 	}
@@ -391,15 +391,15 @@ func (t *trial) heal() {
 		p.up.heal()
 		p.down.heal()
 		if t.faults&clocks != 0 && p.clock.status != clocksync.Synchronized {
-			p.clock.measure(t.die(clocks), time.Millisecond)
+			p.clock.measureNow(t.sourceOf(clocks), time.Millisecond)
 			p.clockNews()
 		}
 		if !p.alive {
-			p.start()
+			p.beginLife()
 		}
 	}
 	for _, l := range t.several {
-		l.start()
+		l.startLeader()
 	}
 }
 
@@ -416,76 +416,76 @@ func (t *trial) trouble(p *node) {
 		next = func() {
 			if !t.well {
 				do()
-				t.After(t.spread(f, mean/2, 3*mean/2), next)
+				t.After(t.drawBetween(f, mean/2, 3*mean/2), next)
 			}
 		}
-		t.After(t.spread(f, 0, 2*mean), next)
+		t.After(t.drawBetween(f, 0, 2*mean), next)
 	}
 	again(delays, 400*time.Millisecond, func() {
 		t.Delays++
-		p.up.latency, p.down.latency = t.spread(delays, 0, 200*time.Millisecond), t.spread(delays, 0, 200*time.Millisecond)
-		if t.die(delays).IntN(2) == 0 {
+		p.up.latency, p.down.latency = t.drawBetween(delays, 0, 200*time.Millisecond), t.drawBetween(delays, 0, 200*time.Millisecond)
+		if t.sourceOf(delays).IntN(2) == 0 {
 			p.up.latency, p.down.latency = 0, 0
 		}
 	})
 	again(partitions, 1500*time.Millisecond, func() {
 		t.Partitions++
-		until := t.now.Add(t.spread(partitions, 10*time.Millisecond, 1200*time.Millisecond))
+		until := t.now.Add(t.drawBetween(partitions, 10*time.Millisecond, 1200*time.Millisecond))
 		p.up.cut, p.down.cut = until, until
 	})
 	again(oneways, 1500*time.Millisecond, func() {
 		t.Oneways++
-		until := t.now.Add(t.spread(oneways, 10*time.Millisecond, 1200*time.Millisecond))
-		if t.die(oneways).IntN(2) == 0 {
+		until := t.now.Add(t.drawBetween(oneways, 10*time.Millisecond, 1200*time.Millisecond))
+		if t.sourceOf(oneways).IntN(2) == 0 {
 			p.up.cut = until
 		} else {
 			p.down.cut = until
 		}
 	})
-	again(pauses, 2*time.Second, func() { p.pause(t.spread(pauses, 5*time.Millisecond, 1200*time.Millisecond)) })
-	again(crashes, 2500*time.Millisecond, p.crash)
-	again(closings, 3*time.Second, p.close)
-	again(clocks, 300*time.Millisecond, p.correct)
+	again(pauses, 2*time.Second, func() { p.pause(t.drawBetween(pauses, 5*time.Millisecond, 1200*time.Millisecond)) })
+	again(crashes, 2500*time.Millisecond, p.crashProcess)
+	again(closings, 3*time.Second, p.leaveAndReturn)
+	again(clocks, 300*time.Millisecond, p.correctClock)
 	if t.faults&drops != 0 {
-		p.up.loss, p.down.loss = []float64{0, 0.05, 0.2}[t.die(drops).IntN(3)], []float64{0, 0.05, 0.2}[t.die(drops).IntN(3)]
+		p.up.loss, p.down.loss = []float64{0, 0.05, 0.2}[t.sourceOf(drops).IntN(3)], []float64{0, 0.05, 0.2}[t.sourceOf(drops).IntN(3)]
 	}
 }
 
 // hostTrouble has faults happen to hosts and to the synchronizer.
 func (t *trial) hostTrouble() {
 	if t.faults&suspends != 0 {
-		for range t.die(suspends).IntN(3) {
-			m := t.machines[t.die(suspends).IntN(len(t.machines))]
-			t.After(t.spread(suspends, 0, t.time+1), func() {
+		for range t.sourceOf(suspends).IntN(3) {
+			m := t.machines[t.sourceOf(suspends).IntN(len(t.machines))]
+			t.After(t.drawBetween(suspends, 0, t.time+1), func() {
 				if !t.well && !m.Suspended() {
 					t.Suspends++
 					// It wakes before the faults are over.
-					m.Suspend(min(t.spread(suspends, 10*time.Millisecond, 1500*time.Millisecond), clocksync.Instant(t.time).Sub(t.now)))
+					m.Suspend(min(t.drawBetween(suspends, 10*time.Millisecond, 1500*time.Millisecond), clocksync.Instant(t.time).Sub(t.now)))
 				}
 			})
 		}
 	}
 	if t.faults&pauses != 0 {
-		for range t.die(pauses).IntN(3) {
-			t.After(t.spread(pauses, 0, t.time+1), func() { t.leader.pause(t.spread(pauses, 5*time.Millisecond, 1500*time.Millisecond)) })
+		for range t.sourceOf(pauses).IntN(3) {
+			t.After(t.drawBetween(pauses, 0, t.time+1), func() { t.leader.pause(t.drawBetween(pauses, 5*time.Millisecond, 1500*time.Millisecond)) })
 		}
 	}
 	if t.faults&reloads != 0 {
-		for range t.die(reloads).IntN(4) {
-			t.After(t.spread(reloads, 0, t.time+1), t.reload)
+		for range t.sourceOf(reloads).IntN(4) {
+			t.After(t.drawBetween(reloads, 0, t.time+1), t.reload)
 		}
 	}
 	if t.faults&restarts != 0 {
-		for range t.die(restarts).IntN(3) {
-			t.After(t.spread(restarts, 0, t.time+1), func() { t.leader.crash() })
+		for range t.sourceOf(restarts).IntN(3) {
+			t.After(t.drawBetween(restarts, 0, t.time+1), func() { t.leader.crashLeader() })
 		}
 	}
 }
 
-// reload has the synchronizer go over to the other configuration, or back. One that starts
-// follows the one that was last gone over to.
+// reload has the synchronizer change to the other configuration, or back. A synchronizer that
+// starts follows the configuration in use last.
 func (t *trial) reload() {
-	if _, stopped := t.leader.stopped(); !t.leader.leads || stopped || t.well {
+	if _, stopped := t.leader.stoppedUntil(); !t.leader.leads || stopped || t.well {
 		return
 	}
 	t.Reloads++
@@ -497,12 +497,12 @@ func (t *trial) reload() {
 		t.level, t.rules = t.other, t.others
 	}
 	t.leader.level, t.leader.rules, t.leader.texts = t.level, t.rules, t.texts[t.level]
-	t.leader.reloaded()
-	t.leader.step(synccore.Input{Kind: synccore.InLevel, Level: t.level})
+	t.leader.forgetFirings()
+	t.leader.stepCore(synccore.Input{Kind: synccore.InLevel, Level: t.level})
 }
 
-// note adds to the trace.
-func (t *trial) note(what byte, of uint64, frame []byte) {
+// noteTrace adds to the trace.
+func (t *trial) noteTrace(what byte, of uint64, frame []byte) {
 	h := t.hash
 	const prime = 0x100000001b3 // of FNV-1a, here of words instead of bytes
 	h = (h ^ uint64(what)) * prime
@@ -531,41 +531,41 @@ func (p *path) heal() { p.latency, p.loss, p.cut = 0, 0, 0 }
 // window is by how much a frame that is overtaken is late at most.
 const window = 40 * time.Millisecond
 
-// carry sends a frame, which it takes over.
-func (t *trial) carry(p *path, frame []byte, deliver func([]byte)) {
+// carryFrame sends a frame, which it takes over.
+func (t *trial) carryFrame(p *path, frame []byte, deliver func([]byte)) {
 	t.Frames++
-	t.note('s', uint64(len(frame)), frame)
+	t.noteTrace('s', uint64(len(frame)), frame)
 	if p.cut > t.now {
 		t.Cut++
-		t.free(frame)
+		t.freeBuffer(frame)
 		return
 	}
-	if t.faults&drops != 0 && !t.well && t.die(drops).Float64() < p.loss {
+	if t.faults&drops != 0 && !t.well && t.sourceOf(drops).Float64() < p.loss {
 		t.Dropped++
-		t.free(frame)
+		t.freeBuffer(frame)
 		return
 	}
 	if t.draw(doubles, 0.05) {
 		t.Doubled++
-		other := append(t.buffer(), frame...)
-		t.After(p.latency+t.spread(doubles, 50*time.Microsecond, window), func() { deliver(other); t.free(other) })
+		other := append(t.takeBuffer(), frame...)
+		t.After(p.latency+t.drawBetween(doubles, 50*time.Microsecond, window), func() { deliver(other); t.freeBuffer(other) })
 	}
 	arrives := t.now.Add(p.latency + t.Between(50*time.Microsecond, 300*time.Microsecond))
 	if t.draw(reorders, 0.08) {
 		t.Overtaken++
-		arrives = arrives.Add(t.spread(reorders, time.Millisecond, window))
+		arrives = arrives.Add(t.drawBetween(reorders, time.Millisecond, window))
 	} else {
 		arrives = max(arrives, p.last+1)
 		p.last = arrives
 	}
-	t.After(arrives.Sub(t.now), func() { deliver(frame); t.free(frame) })
+	t.After(arrives.Sub(t.now), func() { deliver(frame); t.freeBuffer(frame) })
 }
 
-// up carries a frame of a process to the synchronizer: whoever leads hears it.
-func (t *trial) up(from *node, frame []byte, take func(*leader, []byte)) {
-	t.carry(&from.up, frame, func(frame []byte) {
+// carryUp carries a frame of a process to the synchronizer: whoever leads hears it.
+func (t *trial) carryUp(from *node, frame []byte, take func(*leader, []byte)) {
+	t.carryFrame(&from.up, frame, func(frame []byte) {
 		for _, l := range t.several {
-			l.hear(frame, func(frame []byte) { take(l, frame) })
+			l.hearFrame(frame, func(frame []byte) { take(l, frame) })
 		}
 	})
 }
@@ -578,14 +578,14 @@ type holder struct {
 	life   uint64
 	paused clocksync.Instant        // until then it is stopped
 	held   int                      // frames that wait for it meanwhile
-	wakes  func() clocksync.Instant // when it goes on though it runs; nil: now
+	wakes  func() clocksync.Instant // when it continues though it runs; nil: now
 }
 
 // inboxLimit is how many frames wait for a process that is stopped; more are lost.
 const inboxLimit = 64
 
-// stopped is when the process goes on, if it does not run now.
-func (h *holder) stopped() (clocksync.Instant, bool) {
+// stoppedUntil is when the process continues, if it does not run now.
+func (h *holder) stoppedUntil() (clocksync.Instant, bool) {
 	until := max(h.paused, h.on.awake)
 	if until <= h.t.now && h.wakes != nil {
 		until = h.wakes()
@@ -593,15 +593,15 @@ func (h *holder) stopped() (clocksync.Instant, bool) {
 	return until, until > h.t.now
 }
 
-// later has the process do something, unless that is over by then.
-func (h *holder) later(d time.Duration, do func()) {
+// scheduleCall has the process do something, unless that is over by then.
+func (h *holder) scheduleCall(d time.Duration, do func()) {
 	life := h.life
 	var try func()
 	try = func() {
 		if h.life != life || !h.alive {
 			return
 		}
-		if until, stopped := h.stopped(); stopped {
+		if until, stopped := h.stoppedUntil(); stopped {
 			h.t.After(until.Sub(h.t.now), try)
 			return
 		}
@@ -610,14 +610,14 @@ func (h *holder) later(d time.Duration, do func()) {
 	h.t.After(d, try)
 }
 
-// deliver hands a frame to the process as soon as it runs.
-func (h *holder) deliver(frame []byte, take func([]byte)) {
+// deliverFrame hands a frame to the process as soon as it runs.
+func (h *holder) deliverFrame(frame []byte, take func([]byte)) {
 	if !h.alive {
 		return
 	}
-	until, stopped := h.stopped()
+	until, stopped := h.stoppedUntil()
 	if !stopped {
-		h.t.note('r', h.life, frame)
+		h.t.noteTrace('r', h.life, frame)
 		take(frame)
 		return
 	}
@@ -626,21 +626,21 @@ func (h *holder) deliver(frame []byte, take func([]byte)) {
 		return
 	}
 	h.held++
-	kept := append(h.t.buffer(), frame...)
+	kept := append(h.t.takeBuffer(), frame...)
 	life := h.life
 	h.t.After(until.Sub(h.t.now), func() {
 		h.held--
 		if h.life == life {
-			h.deliver(kept, take)
+			h.deliverFrame(kept, take)
 		}
-		h.t.free(kept)
+		h.t.freeBuffer(kept)
 	})
 }
 
 func (h *holder) pause(d time.Duration) {
 	if h.alive && !h.t.well {
 		h.t.Pauses++
-		// It goes on before the faults are over.
+		// It continues before the faults are over.
 		h.paused = max(h.paused, min(h.t.now.Add(d), clocksync.Instant(h.t.time)))
 	}
 }
@@ -687,14 +687,14 @@ type clock struct {
 // wander is by how much a bound grows.
 const wander = 100_000 // parts per billion
 
-func (c *clock) quality() clocksync.Quality {
+func (c *clock) readQuality() clocksync.Quality {
 	if c.on.shared {
 		return clocksync.Quality{Source: "system"}
 	}
 	return clocksync.Quality{Source: "trial", Timeline: "true", Status: c.status, Expires: clocksync.MaxInstant}
 }
 
-func (c *clock) stamp(b *bent) clocksync.Stamp {
+func (c *clock) makeStamp(b *bent) clocksync.Stamp {
 	s := clocksync.Stamp{Domain: c.on.Domain, Mono: c.on.read(), Within: clocksync.Unbounded}
 	if !c.on.shared && c.status != clocksync.Unknown && c.status != clocksync.Untrusted {
 		now, passed := c.on.world.now, int64(c.on.world.now.Sub(c.at))
@@ -707,9 +707,9 @@ func (c *clock) stamp(b *bent) clocksync.Stamp {
 	return s
 }
 
-// measure makes the clock one that was measured now. A third of the clocks are wrong by
+// measureNow makes the clock a clock that was measured now. A third of the clocks are wrong by
 // all that their bounds allow.
-func (c *clock) measure(r *rand.Rand, bound time.Duration) {
+func (c *clock) measureNow(r *rand.Rand, bound time.Duration) {
 	c.at, c.bound, c.status = c.on.world.now, bound, clocksync.Synchronized
 	c.off = time.Duration(r.Int64N(int64(2*bound)+1)) - bound
 	switch r.IntN(6) {
@@ -725,6 +725,6 @@ func (c *clock) measure(r *rand.Rand, bound time.Duration) {
 }
 
 // hello of a synchronizer that has begun, for all.
-func announcement(name string, term uint64) wire.Welcome {
+func makeAnnouncement(name string, term uint64) wire.Welcome {
 	return wire.Welcome{Synchronizer: name, Term: term}
 }

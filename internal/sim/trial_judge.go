@@ -19,13 +19,13 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// reference is what is known of a predicate beside its text.
+// reference is what a judge knows of a predicate beside its text.
 type reference struct {
 	// holds is what the predicate comes to on the known states of a witness of so many
 	// members.
 	holds func(rows [][]scgs.Value, members int) bool
-	// local is the condition of one member, of a predicate that finds runs: the witness
-	// names the first state of each.
+	// local is the condition on a member, of a predicate that finds runs: the witness names the
+	// first state of each.
 	local func(row []scgs.Value) bool
 	// hold is how long the states certainly held together.
 	hold time.Duration
@@ -45,7 +45,7 @@ type judges struct {
 	effects   map[effectKey]int
 	truly     map[signalKey]int     // effects, whoever had them
 	posted    map[signalKey]*letter // ever
-	origins   map[uint64]origin     // of terms that go on with another one
+	origins   map[uint64]origin     // of terms that continue another one
 	content   bool                  // judge C is
 	lastFired clocksync.Instant
 	entered   map[string]clocksync.Instant           // when members entered an epoch last
@@ -55,9 +55,9 @@ type judges struct {
 	accepted  map[string]uint64                      // the incarnation that a synchronizer has accepted last, by member
 	witness   map[control.Decision]string            // as it truly was
 	ofRuns    map[control.Decision]int               // of runs: the how-manieth firing on them in its term
-	ran       map[ranKey]uint64                      // the number of the first firing of one that fires once in a run
+	ran       map[ranKey]uint64                      // the number of the first firing of a predicate that fires once in a run
 	earliest  map[string]clocksync.Instant           // firing of a predicate
-	finals    []letter                               // whose fate is to be compared with what truly happened
+	finals    []letter                               // whose fate is to be compared with the truth
 }
 
 // tenure is what one term of the synchronizer has promised.
@@ -70,26 +70,26 @@ type tenure struct {
 	onRuns   map[string]int     // firings, by their witness
 	tooOld   bool               // a report was refused since its stamp was
 	gaps     uint64             // that its machine had counted before
-	known    map[lifeKey]uint64 // the newest reports that the term had which it goes on with
+	known    map[lifeKey]uint64 // the newest reports of the term that it continues
 	level    *plan.Level
 	rules    map[string]reference // the predicates of that
-	texts    map[string]*text     // those of them that are judged by their texts
+	texts    map[string]*text     // the predicates that are judged by their texts
 	fired    map[string]*firings  // by predicate and text
 	joins    map[string][]uint64  // the epochs in which a member joined
 	begun    clocksync.Instant    // when the epoch began
 }
 
-// origin is the term that another one goes on with: signals of decisions up to a number are
-// those of that term.
+// origin is the term that another one continues: signals of decisions up to a number belong to
+// that term.
 type origin struct{ term, last uint64 }
 
-// mailed is a signal that a term has sent, or goes on with.
+// mailed is a signal that a term has sent, or continues.
 type mailed struct {
 	*letter
-	at    uint64 // step of the tenure; 0: it goes on with it
+	at    uint64 // step of the tenure; 0: it continues the signal
 	done  uint64 // the step at which it had its fate
 	fates int
-	maybe bool // it goes on with it, if it was told of it
+	maybe bool // it continues the signal, if it has received it
 }
 
 type effectKey struct {
@@ -131,7 +131,7 @@ func (l *letter) decidedOn() string {
 	return fmt.Sprintf("entry %d of life %d", l.entry, l.life)
 }
 
-// reports are those of an incarnation that have come to a synchronizer in one term: the
+// reports are the reports of an incarnation that have come to a synchronizer in one term: the
 // step at which the first copy of each came, 0 if none has; and the last that came while the
 // synchronizer took the incarnation in.
 type reports struct {
@@ -140,7 +140,7 @@ type reports struct {
 	steps       []uint64
 }
 
-func (j *judges) begin() {
+func (j *judges) beginTrial() {
 	j.posted = map[signalKey]*letter{}
 	j.effects, j.truly = map[effectKey]int{}, map[signalKey]int{}
 	j.numbers, j.origins, j.accepted = map[string]int{}, map[uint64]origin{}, map[string]uint64{}
@@ -150,7 +150,7 @@ func (j *judges) begin() {
 	j.entered = map[string]clocksync.Instant{}
 }
 
-func (t *trial) breach(judge byte, format string, args ...any) {
+func (t *trial) addBreach(judge byte, format string, args ...any) {
 	t.breaches = append(t.breaches, breach{judge, fmt.Sprintf("at %v: ", time.Duration(t.now)) + fmt.Sprintf(format, args...)})
 }
 
@@ -164,11 +164,11 @@ func (l *leader) termBegun() {
 
 // termOver counts what the synchronizer takes with it.
 func (l *leader) termOver() {
-	l.t.Gaps += int(l.ask(synccore.Question{Counts: true}).Counts.Gaps - l.gaps) //nolint:gosec // Few.
+	l.t.Gaps += int(l.askQuestion(synccore.Question{Counts: true}).Counts.Gaps - l.gaps) //nolint:gosec // Few.
 }
 
-// first is a decision as it was first made: a term that goes on with another one sends its
-// signals as its own.
+// first is a decision as it was first made: a term that continues another one sends its signals
+// as its own.
 func (t *trial) first(d control.Decision) control.Decision {
 	d.Epoch, d.Number = 0, d.Number&(1<<40-1)
 	for {
@@ -191,7 +191,7 @@ func (t *trial) hadEffect(s *control.Signal, l *letter) bool {
 	if t.truly[l.key] > l.before {
 		return true
 	}
-	for life := range t.actor(s.Target).life {
+	for life := range t.findActor(s.Target).life {
 		made := t.firings[firingKey{s.Predicate, s.Name, s.Target, s.Entry, life + 1, t.firing(s.Decision, max(l.firing, s.Cause.Number()))}]
 		if slices.ContainsFunc(made, func(d control.Decision) bool { return d.Term != l.key.decision.Term }) {
 			t.Repeated++
@@ -210,8 +210,8 @@ func (t *trial) firing(d control.Decision, number uint32) string {
 	return fmt.Sprintf("%s#%d", t.witness[d], number)
 }
 
-// taken notes who has a signal.
-func (t *trial) taken(a *actor, fresh []control.Outcome) {
+// noteTaken notes the members that have a signal.
+func (t *trial) noteTaken(a *actor, fresh []control.Outcome) {
 	for i := range fresh {
 		if l := t.posted[t.key(fresh[i].Signal)]; l != nil {
 			l.taken = a.life
@@ -219,7 +219,7 @@ func (t *trial) taken(a *actor, fresh []control.Outcome) {
 	}
 }
 
-// fateOf judges a fate that a term records: of what it has sent, or goes on with.
+// fateOf judges a fate that a term records: of a signal that it has sent, or continues.
 func (t *trial) fateOf(by *leader, f *monitor.Fate) {
 	key := t.key(f.Signal)
 	m := by.sent[key]
@@ -232,22 +232,22 @@ func (t *trial) fateOf(by *leader, f *monitor.Fate) {
 		by.sent[key] = m
 	}
 	if m.fates++; m.fates > 1 {
-		t.breach('F', "%s %s to %s has the fate %v, and had %v", key.decision, key.name, key.target, f.Fate, m.fate)
+		t.addBreach('F', "%s %s to %s has the fate %v, and had %v", key.decision, key.name, key.target, f.Fate, m.fate)
 	}
 	if key.decision.Term != by.term || m.letter.fates > 0 {
 		t.agrees(m.letter, f)
 	}
 	m.done, m.letter.fates, m.fate = by.steps, m.letter.fates+1, f.Fate
 	if f.Fate == control.Applied && !t.hadEffect(f.Signal, m.letter) {
-		t.breach('F', "%s %s to %s has the fate applied, and was not", key.decision, key.name, key.target)
+		t.addBreach('F', "%s %s to %s has the fate applied, and was not", key.decision, key.name, key.target)
 	}
 	t.finals = append(t.finals, *m.letter)
 }
 
-// contradicts reports whether a fate is not the one that was recorded.
+// contradicts reports whether a fate differs from the recorded fate.
 func (l *letter) contradicts(f control.Fate) bool {
 	if l.fate == control.OldEpoch {
-		return false // It was that of a copy: the next term may send it again.
+		return false // It was the fate of a copy: the next term may send it again.
 	}
 	if l.again && l.fate != control.Applied && f != control.Applied && f != control.Unconfirmed {
 		return false
@@ -262,26 +262,26 @@ func (t *trial) agrees(l *letter, f *monitor.Fate) {
 	case l.fates == 0:
 		t.FatesLate++
 	case l.contradicts(f.Fate) && f.Fate != control.Unconfirmed:
-		t.breach('F', "%s %s to %s has the fate %v in a later term, and had %v", l.key.decision, l.key.name, l.key.target, f.Fate, l.fate)
+		t.addBreach('F', "%s %s to %s has the fate %v in a later term, and had %v", l.key.decision, l.key.name, l.key.target, f.Fate, l.fate)
 	default:
 		t.FatesAgain++
 	}
 }
 
-// earlierFate judges a fate that is recorded in a later term than that of its decision: once in
-// each at the most, and as before. What was unconfirmed may be known by now.
+// earlierFate judges a fate that is recorded in a later term than its decision: once in each at
+// the most, and as before. An unconfirmed fate may be known by now.
 func (t *trial) earlierFate(by *leader, key signalKey, f *monitor.Fate) {
 	l := t.posted[key]
 	switch {
 	case l == nil || !f.Earlier:
-		t.breach('F', "%s %s to %s has the fate %v, and was never sent", key.decision, key.name, key.target, f.Fate)
+		t.addBreach('F', "%s %s to %s has the fate %v, and was never sent", key.decision, key.name, key.target, f.Fate)
 		return
 	case l.later == [2]uint64{by.term, f.Signal.Decision.Term}:
-		t.breach('F', "%s %s to %s has the fate %v in a later term, and had %v there", key.decision, key.name, key.target, f.Fate, l.fate)
+		t.addBreach('F', "%s %s to %s has the fate %v in a later term, and had %v there", key.decision, key.name, key.target, f.Fate, l.fate)
 	case l.contradicts(f.Fate) && f.Fate != control.Unconfirmed: // The term before may have known more.
-		t.breach('F', "%s %s to %s has the fate %v in a later term, and had %v", key.decision, key.name, key.target, f.Fate, l.fate)
+		t.addBreach('F', "%s %s to %s has the fate %v in a later term, and had %v", key.decision, key.name, key.target, f.Fate, l.fate)
 	case f.Fate == control.Applied && !t.hadEffect(f.Signal, l):
-		t.breach('F', "%s %s to %s has the fate applied in a later term, and was not", key.decision, key.name, key.target)
+		t.addBreach('F', "%s %s to %s has the fate applied in a later term, and was not", key.decision, key.name, key.target)
 	case l.fates > 0:
 		t.FatesAgain++
 	default:
@@ -338,7 +338,7 @@ func (t *trial) judgeStep(l *leader, out *synccore.Output) {
 			if l.rules[v.Predicate].always {
 				t.lastFired = t.now
 			}
-			t.note('v', v.Decision.Number, []byte(v.Predicate))
+			t.noteTrace('v', v.Decision.Number, []byte(v.Predicate))
 			t.judgeVerdict(l, v)
 		}
 	}
@@ -351,14 +351,14 @@ func (t *trial) judgeStep(l *leader, out *synccore.Output) {
 			}
 			if l.sent[key] == nil {
 				t.Sent++
-				l.sent[key] = &mailed{at: l.steps, letter: &letter{key: key, before: t.truly[key], firing: s.Cause.Number(), entry: s.Entry, life: t.actor(out.Signals[i].To).lives[out.Signals[i].Msg.Incarnation]}}
+				l.sent[key] = &mailed{at: l.steps, letter: &letter{key: key, before: t.truly[key], firing: s.Cause.Number(), entry: s.Entry, life: t.findActor(out.Signals[i].To).lives[out.Signals[i].Msg.Incarnation]}}
 				t.posted[key] = l.sent[key].letter
 			}
 		}
 	}
 	for i := range out.Fates {
 		f := &out.Fates[i]
-		t.note('f', uint64(f.Fate), []byte(f.Signal.Name))
+		t.noteTrace('f', uint64(f.Fate), []byte(f.Signal.Name))
 		t.Fates++
 		t.Ended[f.Fate.String()]++
 		if f.Fate == control.Unconfirmed {
@@ -368,14 +368,14 @@ func (t *trial) judgeStep(l *leader, out *synccore.Output) {
 	}
 }
 
-// acceptedBy has the incarnations that a synchronizer knows: one that goes on in place of another
-// may not have been told of the last ones.
+// acceptedBy has the incarnations that a synchronizer knows: a synchronizer that continues in
+// place of another may not have received the last ones.
 func (t *trial) acceptedBy(l *leader) map[string]uint64 {
 	if len(t.origins) == 0 {
 		return t.accepted
 	}
 	known := map[string]uint64{}
-	status := l.ask(synccore.Question{Status: true}).Status
+	status := l.askQuestion(synccore.Question{Status: true}).Status
 	for i := range status.Members {
 		known[status.Members[i].Name] = status.Members[i].Incarnation
 	}
@@ -402,15 +402,15 @@ func (t *trial) judgeVerdict(l *leader, v *monitor.Verdict) {
 			continue
 		}
 		if text != nil {
-			local = text.local(t.member(p.Name))
+			local = text.localCondition(t.memberOf(p.Name))
 		}
 		s, ok := t.trueState(p, local != nil && v.Modality != "")
 		if !ok {
-			t.breach('S', "%s fired on the state %s of %s, which it never had: %s", v.Predicate, rowText(p.Fields, p.Row), p.Name, t.hadThen(p, s))
+			t.addBreach('S', "%s fired on the state %s of %s, which it never had: %s", v.Predicate, rowText(p.Fields, p.Row), p.Name, t.hadThen(p, s))
 			return
 		}
 		if local != nil && v.Modality != "" && v.Modality != scgs.Possibly.String() && !local(s.row) {
-			t.breach('S', "%s fired on the state %s of %s, and its condition was false on that: %s", v.Predicate, rowText(t.level.State, s.row), p.Name, l.conditionOf(v.Predicate))
+			t.addBreach('S', "%s fired on the state %s of %s, and its condition was false on that: %s", v.Predicate, rowText(t.level.State, s.row), p.Name, l.conditionOf(v.Predicate))
 			return
 		}
 		if ofRuns {
@@ -439,13 +439,13 @@ func (t *trial) judgeVerdict(l *leader, v *monitor.Verdict) {
 	}
 	switch hold := ref.hold - ref.hold/1000; {
 	case v.Truth != predicates.True:
-		t.breach('S', "%s fired and is %v", v.Predicate, v.Truth)
+		t.addBreach('S', "%s fired and is %v", v.Predicate, v.Truth)
 	case v.Modality == scgs.Possibly.String():
 	case len(rows) > 0 && (from >= to || to.Sub(from) < hold):
-		t.breach('S', "%s fired, and its states never held together for %v: %s: %s", v.Predicate, ref.hold, togetherText(from, to), witnessText(v))
+		t.addBreach('S', "%s fired, and its states never held together for %v: %s: %s", v.Predicate, ref.hold, togetherText(from, to), witnessText(v))
 	}
 	if ref.holds != nil && !ref.holds(rows, len(v.Witness)) {
-		t.breach('S', "%s fired, and its condition is false on its witness: %s: %s", v.Predicate, l.conditionOf(v.Predicate), witnessText(v))
+		t.addBreach('S', "%s fired, and its condition is false on its witness: %s: %s", v.Predicate, l.conditionOf(v.Predicate), witnessText(v))
 	}
 }
 
@@ -453,7 +453,7 @@ func (t *trial) judgeVerdict(l *leader, v *monitor.Verdict) {
 func (t *trial) text(level *plan.Level, predicate string) int {
 	i := slices.IndexFunc(level.Rules, func(r *plan.Rule) bool { return r.Name == predicate })
 	if i < 0 {
-		t.breach('S', "%s fired, and the configuration in force has no such predicate", predicate)
+		t.addBreach('S', "%s fired, and the configuration in force has no such predicate", predicate)
 		return 0
 	}
 	text := level.Rules[i].Text
@@ -472,10 +472,10 @@ func (t *trial) judgeSpan(v *monitor.Verdict, from, to clocksync.Instant) {
 		certainTo, _ = m.trueTime(v.Span.MonoTo)
 	}
 	if ok && (certainFrom < from || certainTo > to) {
-		t.breach('S', "%s fired, and its states certainly held %s, but truly %s: %s", v.Predicate, spanText(certainFrom, certainTo), spanText(from, to), witnessText(v))
+		t.addBreach('S', "%s fired, and its states certainly held %s, but truly %s: %s", v.Predicate, spanText(certainFrom, certainTo), spanText(from, to), witnessText(v))
 	}
 	if !v.Partial && !v.Span.SameClock && (v.Span.EnvelopeFrom > from || v.Span.EnvelopeTo < to && to != clocksync.MaxInstant) {
-		t.breach('S', "%s fired, and its states held %s at the most, but truly %s: %s", v.Predicate, spanText(v.Span.EnvelopeFrom, v.Span.EnvelopeTo), spanText(from, to), witnessText(v))
+		t.addBreach('S', "%s fired, and its states held %s at the most, but truly %s: %s", v.Predicate, spanText(v.Span.EnvelopeFrom, v.Span.EnvelopeTo), spanText(from, to), witnessText(v))
 	}
 }
 
@@ -483,7 +483,7 @@ func (t *trial) judgeSpan(v *monitor.Verdict, from, to clocksync.Instant) {
 // on. It has the values of the witness, unless that is of a run.
 func (t *trial) trueState(p *monitor.Part, run bool) (s stretch, ok bool) {
 	m := t.domains[p.State.Start.Domain]
-	a := t.actor(p.Name)
+	a := t.findActor(p.Name)
 	if m == nil || a == nil {
 		return s, false
 	}
@@ -517,9 +517,9 @@ func (t *trial) hadThen(p *monitor.Part, had stretch) string {
 	return at + " it had " + rowText(t.level.State, had.row)
 }
 
-// longer is for how long a condition of a member went on to hold.
+// longer is for how long a condition of a member continued to hold.
 func (t *trial) longer(name string, s stretch, local func([]scgs.Value) bool) stretch {
-	a := t.actor(name)
+	a := t.findActor(name)
 	if !local(s.row) {
 		s.to = s.from
 		return s
@@ -533,7 +533,7 @@ func (t *trial) longer(name string, s stretch, local func([]scgs.Value) bool) st
 
 // runOf is when the run of a member began that a state is in.
 func (t *trial) runOf(name string, s stretch, local func([]scgs.Value) bool) clocksync.Instant {
-	a := t.actor(name)
+	a := t.findActor(name)
 	i, _ := slices.BinarySearchFunc(a.truth, s.began, func(s stretch, at clocksync.Instant) int { return cmp.Compare(s.from, at) })
 	for i > 0 && a.truth[i-1].to == a.truth[i].from && local(a.truth[i-1].row) {
 		i--
@@ -541,7 +541,7 @@ func (t *trial) runOf(name string, s stretch, local func([]scgs.Value) bool) clo
 	return a.truth[i].from
 }
 
-func (t *trial) actor(name string) *actor {
+func (t *trial) findActor(name string) *actor {
 	p := t.names[name]
 	if p == nil {
 		return nil
@@ -554,26 +554,26 @@ func (t *trial) actor(name string) *actor {
 	return nil
 }
 
-// effect is judge A: a handler begins, or a region is left.
-func (t *trial) effect(a *actor, s *control.Signal) {
+// judgeEffect is judge A: a handler begins, or a region is left.
+func (t *trial) judgeEffect(a *actor, s *control.Signal) {
 	t.Applied++
 	key := t.key(s)
-	t.note('e', s.Entry, []byte(s.Name))
+	t.noteTrace('e', s.Entry, []byte(s.Name))
 	t.truly[key]++
 	once := effectKey{key, a.core.Incarnation()}
 	once.incarnation = a.life // A member that was dropped and comes back has its entries still.
 	if t.effects[once]++; t.effects[once] > 1 {
-		t.breach('A', "%s %s was applied twice in entry %d of %s", s.Decision, s.Name, s.Entry, a.name)
+		t.addBreach('A', "%s %s was applied twice in entry %d of %s", s.Decision, s.Name, s.Entry, a.name)
 	}
 	if l := t.posted[key]; l == nil || l.entry != s.Entry || l.life != a.life {
-		t.breach('A', "%s %s was applied in entry %d of life %d of %s, and was decided on %s", s.Decision, s.Name, s.Entry, a.life, a.name, l.decidedOn())
+		t.addBreach('A', "%s %s was applied in entry %d of life %d of %s, and was decided on %s", s.Decision, s.Name, s.Entry, a.life, a.name, l.decidedOn())
 	}
 	if s.Target != a.name {
-		t.breach('A', "%s %s to %s was applied by %s", s.Decision, s.Name, s.Target, a.name)
+		t.addBreach('A', "%s %s to %s was applied by %s", s.Decision, s.Name, s.Target, a.name)
 	}
 	// The same firing under a later term is another decision, and takes effect once, too. On runs
 	// it is the first one of that term.
-	t.reaction(s)
+	t.noteReaction(s)
 	l := t.posted[key]
 	if t.witness[key.decision] == "" || l == nil {
 		return // It is none of a predicate.
@@ -581,7 +581,7 @@ func (t *trial) effect(a *actor, s *control.Signal) {
 	firing := firingKey{s.Predicate, s.Name, s.Target, s.Entry, a.life, t.firing(s.Decision, l.firing)}
 	made := t.firings[firing]
 	if len(made) > 0 && made[0].Term != key.decision.Term && t.ofRuns[key.decision] <= 1 {
-		t.breach('A', "%s %s was applied in entry %d of %s, and so was the same firing %s of another term", s.Decision, s.Name, s.Entry, a.name, made[0])
+		t.addBreach('A', "%s %s was applied in entry %d of %s, and so was the same firing %s of another term", s.Decision, s.Name, s.Entry, a.name, made[0])
 	}
 	if !slices.ContainsFunc(made, func(d control.Decision) bool { return d.Term == key.decision.Term }) {
 		t.firings[firing] = append(made, key.decision)
@@ -595,16 +595,16 @@ func (t *trial) toldOf(a *actor, b *wire.Batch) {
 	}
 }
 
-// judgeNumbers looks whether each state of a member that goes on to live had a number, by the
-// newest one that was sent: what has none would be missed by nobody.
+// judgeNumbers looks whether each state of a member that continues to live had a number, by the
+// newest number sent: the loss of a state without a number would be noticed by nobody.
 func (t *trial) judgeNumbers(a *actor) {
 	if newest := a.told[a.core.Incarnation()]; a.alive && t.content && newest < a.sets {
-		t.breach('G', "%d states of %s have no number", a.sets-newest, a.name)
+		t.addBreach('G', "%d states of %s have no number", a.sets-newest, a.name)
 	}
 }
 
-// delivered notes which reports come to the synchronizer.
-func (l *leader) delivered(b *wire.Batch) {
+// noteDelivered notes which reports come to the synchronizer.
+func (l *leader) noteDelivered(b *wire.Batch) {
 	if len(b.Reports) == 0 {
 		return
 	}
@@ -635,14 +635,14 @@ func (l *leader) delivered(b *wire.Batch) {
 // notThere is said of members that are there and take no part.
 const notThere = " not there for the synchronizer"
 
-// same is judge C: what differs between the truth and what the synchronizer says; empty
+// judgeSame is judge C: what differs between the truth and what the synchronizer says; empty
 // if nothing does. If nothing does but that members are put off, wait is how long at most,
 // as is said.
-func (t *trial) same() (differs string, wait time.Duration) {
+func (t *trial) judgeSame() (differs string, wait time.Duration) {
 	if !t.leader.leads {
 		return "nobody leads", 0
 	}
-	status := t.leader.ask(synccore.Question{Status: true}).Status
+	status := t.leader.askQuestion(synccore.Question{Status: true}).Status
 	if status.Epoch == 0 {
 		return "there is no epoch", 0
 	}
@@ -655,7 +655,7 @@ func (t *trial) same() (differs string, wait time.Duration) {
 	}
 	for i := range status.Members {
 		m := &status.Members[i]
-		a := t.actor(m.Name)
+		a := t.findActor(m.Name)
 		if m.Standing == monitor.Gone && a == nil {
 			continue
 		}
@@ -688,8 +688,8 @@ func (t *trial) same() (differs string, wait time.Duration) {
 	return differs, wait
 }
 
-// unsettled reports whether a signal of this term has no fate, or one that its target has.
-func (t *trial) unsettled() bool {
+// isUnsettled reports whether a signal of this term has no fate, or the target has it.
+func (t *trial) isUnsettled() bool {
 	for _, l := range t.leader.sent {
 		if l.fates == 0 && !l.maybe {
 			return true
@@ -700,29 +700,29 @@ func (t *trial) unsettled() bool {
 			return true
 		}
 	}
-	return t.leader.ask(synccore.Question{Figures: true}).Figures.Waiting > 0
+	return t.leader.askQuestion(synccore.Question{Figures: true}).Figures.Waiting > 0
 }
 
 // noEnd reports whether both ends of a signal were killed.
 func (t *trial) noEnd(l *letter) bool {
-	a := t.actor(l.key.target)
+	a := t.findActor(l.key.target)
 	m := t.leader.sent[l.key]
 	return (m == nil || m.maybe) && (a.life != l.taken || !a.alive)
 }
 
-// judgeEnd judges what is left in the end.
+// judgeEnd judges what remains in the end.
 func (t *trial) judgeEnd() {
-	a := t.leader.ask(synccore.Question{Counts: true, Figures: true, Status: true})
+	a := t.leader.askQuestion(synccore.Question{Counts: true, Figures: true, Status: true})
 	t.Gaps += int(a.Counts.Gaps - t.leader.gaps) //nolint:gosec // Few.
 	t.Global += a.Counts.Global
 	for name, ref := range t.leader.rules {
 		if ref.always && t.content && t.lastFired < clocksync.Instant(t.time) {
-			t.breach('C', "%s is always true, and has not fired since the faults ended", name)
+			t.addBreach('C', "%s is always true, and has not fired since the faults ended", name)
 		}
 	}
 	for key, l := range t.leader.sent {
 		if l.fates == 0 && !l.maybe {
-			t.breach('F', "%s %s to %s has no fate in the end", key.decision, key.name, key.target)
+			t.addBreach('F', "%s %s to %s has no fate in the end", key.decision, key.name, key.target)
 		}
 	}
 	for _, l := range t.posted {
@@ -731,7 +731,7 @@ func (t *trial) judgeEnd() {
 				t.FatesLost++
 				continue
 			}
-			t.breach('F', "%s %s to %s has no fate in the end, though its target has it", l.key.decision, l.key.name, l.key.target)
+			t.addBreach('F', "%s %s to %s has no fate in the end, though its target has it", l.key.decision, l.key.name, l.key.target)
 		}
 	}
 	for i := range t.finals {
@@ -740,15 +740,15 @@ func (t *trial) judgeEnd() {
 			continue // A copy that a later term has sent, and may have had no answer for.
 		}
 		if l.fate != control.Applied && l.fate != control.Unconfirmed && t.truly[l.key] > 0 {
-			t.breach('F', "%s %s to %s has the fate %v, and was applied", l.key.decision, l.key.name, l.key.target, l.fate)
+			t.addBreach('F', "%s %s to %s has the fate %v, and was applied", l.key.decision, l.key.name, l.key.target, l.fate)
 		}
 	}
 	if a.Figures.Waiting > 0 {
-		t.breach('L', "%d signals wait in the outbox in the end", a.Figures.Waiting)
+		t.addBreach('L', "%d signals wait in the outbox in the end", a.Figures.Waiting)
 	}
 	for i := range a.Status.Members {
 		if m := &a.Status.Members[i]; m.Behind > 1024 || m.Pending > 1024 {
-			t.breach('L', "of %s %d reports are kept behind a gap, and %d states wait", m.Name, m.Behind, m.Pending)
+			t.addBreach('L', "of %s %d reports are kept behind a gap, and %d states wait", m.Name, m.Behind, m.Pending)
 		}
 	}
 	for _, p := range t.all {
@@ -758,22 +758,22 @@ func (t *trial) judgeEnd() {
 	}
 	lost := t.leader.lost()
 	if t.leader.tooOld {
-		lost = min(lost, 1) // What was refused between two gaps makes one of them.
+		lost = min(lost, 1) // Reports refused between two gaps make one gap of them.
 	}
 	lost += t.leader.lostBetween()
 	if uint64(lost) > a.Counts.Gaps { //nolint:gosec // Few.
-		t.breach('G', "reports of %d lives of members were lost between two that came, and %d gaps were counted", lost, a.Counts.Gaps)
+		t.addBreach('G', "reports of %d lives of members were lost between two that came, and %d gaps were counted", lost, a.Counts.Gaps)
 	}
 	slices.SortFunc(t.breaches, func(a, b breach) int { return cmp.Compare(a.text, b.text) })
 }
 
-// lost counts the members of which a gap must have been seen in this term: there are
-// reports of which no copy has come, between others that have, and the member was in the
-// epoch by then and still is. How many gaps they make is for the synchronizer: what comes
-// behind one that it has given up is part of it.
+// lost counts the members of which a gap must have been seen in this term: there are reports of
+// which no copy has come, between others that have, and the member was in the epoch by then and
+// still is. How many gaps they make is for the synchronizer: a report that comes behind a gap
+// that it has given up is part of that gap.
 func (l *leader) lost() (n int) {
 	for key, r := range l.reported {
-		a := l.t.actor(key.member)
+		a := l.t.findActor(key.member)
 		since := l.inEpoch[key.member]
 		if since == 0 || a == nil || a.core.Incarnation() != key.incarnation {
 			continue
@@ -797,11 +797,11 @@ func (l *leader) lost() (n int) {
 	return n
 }
 
-// lostBetween counts the members of which reports were lost between two incarnations of one
-// life that have come: their numbers go on.
+// lostBetween counts the members whose reports were lost between two incarnations of the same
+// life that have come: their numbers continue.
 func (l *leader) lostBetween() (n int) {
 	for key, r := range l.reported {
-		a := l.t.actor(key.member)
+		a := l.t.findActor(key.member)
 		if l.inEpoch[key.member] == 0 || a == nil || a.core.Incarnation() != key.incarnation {
 			continue
 		}

@@ -19,7 +19,7 @@ const (
 	onceMember = "member"
 )
 
-// firings are those of a predicate in a term, as judge K remembers them.
+// firings are the firings of a predicate in a term, as judge K remembers them.
 type firings struct {
 	epoch uint64            // of the last one
 	first clocksync.Instant // the earliest that may be the first one since it was last ready to fire again
@@ -43,8 +43,8 @@ type shot struct {
 // key tells predicates apart over reloads: one with another text is another one.
 func (x *text) key() string { return x.Name + "\n" + x.Text }
 
-// reloaded forgets the firings of predicates that another configuration does not have.
-func (l *leader) reloaded() {
+// forgetFirings forgets the firings of predicates that another configuration does not have.
+func (l *leader) forgetFirings() {
 	fired := map[string]*firings{}
 	for _, x := range l.texts {
 		if f := l.fired[x.key()]; f != nil {
@@ -54,7 +54,7 @@ func (l *leader) reloaded() {
 	l.fired = fired
 }
 
-// standing is that of a member of a witness in an epoch.
+// standing is the standing of a member of a witness in an epoch.
 func (l *leader) standing(member string, epoch uint64) (s standing) {
 	s.member = member
 	for _, at := range l.joins[member] {
@@ -88,30 +88,30 @@ func (t *trial) judgeKeys(l *leader, x *text, v *monitor.Verdict, from, to clock
 		}
 	}
 	if threshold || x.Detector.Until != nil {
-		now.gaps = l.ask(synccore.Question{Counts: true}).Counts.Gaps
+		now.gaps = l.askQuestion(synccore.Question{Counts: true}).Counts.Gaps
 	}
 	last, again := f.last[of]
 	switch {
 	case x.Once == onceRun && (f.epoch > 0 || t.firedBefore(l, x)):
-		t.breach('K', "%s fired twice in a run, and says once: run", x.Name)
+		t.addBreach('K', "%s fired twice in a run, and says once: run", x.Name)
 	case x.Once == onceEpoch && f.epoch == now.epoch:
-		t.breach('K', "%s fired twice in epoch %d, and says once: epoch", x.Name, now.epoch)
+		t.addBreach('K', "%s fired twice in epoch %d, and says once: epoch", x.Name, now.epoch)
 	case x.Once == onceMember && again:
-		t.breach('K', "%s fired twice for %s, which joined in epoch %d, and says once: member", x.Name, of.member, of.joined)
+		t.addBreach('K', "%s fired twice for %s, which joined in epoch %d, and says once: member", x.Name, of.member, of.joined)
 	case again && now.at.Sub(last.at) < x.Cooldown-x.Cooldown/1000:
-		t.breach('K', "%s fired %v after it had fired, and has a cooldown of %v", x.Name, now.at.Sub(last.at), x.Cooldown)
+		t.addBreach('K', "%s fired %v after it had fired, and has a cooldown of %v", x.Name, now.at.Sub(last.at), x.Cooldown)
 	case again && last.epoch == now.epoch && last.at < now.at && last.gaps == now.gaps && !l.tooOld && // In one step it is not known where its gaps are.
 		!t.readyAgain(x, v, of.member, last.from, min(to, t.now)):
-		t.breach('K', "%s fired twice, and its until was false %s: %s: %s", x.Name, spanText(last.from, min(to, t.now)), x.untilText(l.level), witnessText(v))
+		t.addBreach('K', "%s fired twice, and its until was false %s: %s: %s", x.Name, spanText(last.from, min(to, t.now)), x.untilText(l.level), witnessText(v))
 	}
 	// What members were before the epoch the term need not know, and of a member only its newest runs.
 	known := threshold && min(last.from, now.from) >= l.begun && now.at.Sub(min(last.from, now.from)) < runsKnown
 	if known && again && last.epoch == now.epoch && last.at < now.at && last.gaps == now.gaps && !l.tooOld && t.stayed(x, &last, &now) {
-		t.breach('K', "%s fired twice, and as many as it asks for held its condition %s: %s", x.Name, spanText(min(last.from, now.from), max(last.from, now.from)), witnessText(v))
+		t.addBreach('K', "%s fired twice, and as many as it asks for held its condition %s: %s", x.Name, spanText(min(last.from, now.from), max(last.from, now.from)), witnessText(v))
 	}
 	for _, a := range x.After {
 		if first := t.firstOf(l, a.Rule); t.now.Sub(first) < a.Wait-a.Wait/1000 {
-			t.breach('K', "%s fired %v after %s, and waits for %v", x.Name, t.now.Sub(first), a.Rule, a.Wait)
+			t.addBreach('K', "%s fired %v after %s, and waits for %v", x.Name, t.now.Sub(first), a.Rule, a.Wait)
 		}
 	}
 	if f.epoch == 0 || f.epoch == now.epoch {
@@ -143,7 +143,7 @@ func (t *trial) firedBefore(l *leader, x *text) bool {
 }
 
 // firstOf is the earliest that may be the first firing of a predicate since it was last ready again: with a process that stands
-// by it may be that of an earlier term.
+// by it may be a firing of an earlier term.
 func (t *trial) firstOf(l *leader, name string) clocksync.Instant {
 	if x := l.texts[name]; x != nil && l.fired[x.key()] != nil && len(t.several) == 1 {
 		return l.fired[x.key()].first
@@ -192,7 +192,7 @@ type stay struct {
 
 // stayOf is the run of a member that holds at an instant.
 func (t *trial) stayOf(x *text, member string, at clocksync.Instant) stay {
-	holds, truth, r := x.local(t.member(member)), t.actor(member).truth, stay{member: member}
+	holds, truth, r := x.localCondition(t.memberOf(member)), t.findActor(member).truth, stay{member: member}
 	for i := range truth {
 		s := &truth[i]
 		switch {
@@ -216,15 +216,15 @@ func (x *text) untilText(level *plan.Level) string {
 }
 
 // readyAgain reports whether a predicate with until may have become ready to fire again in a time: until was true of the members
-// of the witness, or of one member it is not known whether it was.
+// of the witness, or was unknown of a member.
 func (t *trial) readyAgain(x *text, v *monitor.Verdict, member string, from, to clocksync.Instant) bool {
 	switch {
 	case x.Detector.Until != nil:
-		for _, s := range t.actor(member).truth {
+		for _, s := range t.findActor(member).truth {
 			if s.to <= from || s.from > to {
 				continue
 			}
-			x.one.Reset([]predicates.Member{t.member(member)})
+			x.one.Reset([]predicates.Member{t.memberOf(member)})
 			x.one.Set(0, s.row)
 			when, until := x.Detector.Local.Eval(x.one).Truth, x.Detector.Until.Eval(x.one).Truth
 			if until == predicates.True || when == predicates.Unknown || when == predicates.False && until == predicates.Unknown {
@@ -238,8 +238,8 @@ func (t *trial) readyAgain(x *text, v *monitor.Verdict, member string, from, to 
 	members := make([]predicates.Member, len(v.Witness))
 	at := []clocksync.Instant{from}
 	for i := range v.Witness {
-		members[i] = t.member(v.Witness[i].Name)
-		for _, s := range t.actor(members[i].Name).truth {
+		members[i] = t.memberOf(v.Witness[i].Name)
+		for _, s := range t.findActor(members[i].Name).truth {
 			if s.from > from && s.from <= to {
 				at = append(at, s.from)
 			}
@@ -249,7 +249,7 @@ func (t *trial) readyAgain(x *text, v *monitor.Verdict, member string, from, to 
 	return slices.ContainsFunc(at, func(at clocksync.Instant) bool {
 		for i := range members {
 			x.all.SetUnknown(i)
-			truth := t.actor(members[i].Name).truth
+			truth := t.findActor(members[i].Name).truth
 			k, found := slices.BinarySearchFunc(truth, at, func(s stretch, at clocksync.Instant) int { return cmp.Compare(s.from, at) })
 			if !found {
 				k--

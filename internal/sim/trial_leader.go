@@ -31,7 +31,7 @@ func newLeader(t *trial, on *machine) *leader {
 	return &leader{holder: holder{t: t, on: on}, codec: wire.NewBatchCodec(t.level.State)}
 }
 
-func (l *leader) start() {
+func (l *leader) startLeader() {
 	if l.alive {
 		return
 	}
@@ -62,19 +62,19 @@ func (l *leader) lead() {
 	l.leads = true
 	l.termBegun()
 	l.announce()
-	l.later(0, l.tick)
+	l.scheduleCall(0, l.tick)
 }
 
 // announce tells all members who leads.
 func (l *leader) announce() {
-	hello := announcement(l.t.level.Name, l.term)
+	hello := makeAnnouncement(l.t.level.Name, l.term)
 	for _, p := range l.t.all {
-		l.send(p, "", sound(wire.AppendWelcome(l.t.buffer(), &hello)))
+		l.send(p, "", mustEncode(wire.AppendWelcome(l.t.takeBuffer(), &hello)))
 	}
 }
 
-// crash ends the synchronizer without a word.
-func (l *leader) crash() {
+// crashLeader ends the synchronizer without a word.
+func (l *leader) crashLeader() {
 	if !l.alive || l.t.well {
 		return
 	}
@@ -93,22 +93,22 @@ func (l *leader) ends() {
 			l.t.leader = o
 		}
 	}
-	l.t.After(l.t.spread(restarts, 10*time.Millisecond, 600*time.Millisecond), l.start)
+	l.t.After(l.t.drawBetween(restarts, 10*time.Millisecond, 600*time.Millisecond), l.startLeader)
 }
 
 func (l *leader) tick() {
 	if l.leads {
-		l.step(synccore.Input{Kind: synccore.InTick})
+		l.stepCore(synccore.Input{Kind: synccore.InTick})
 	}
 }
 
-// receive takes a frame of a member, or one that a multiplexer has brought.
-func (l *leader) receive(from, by string, frame []byte) {
+// receiveFrame takes a frame of a member, or a frame that a multiplexer has brought.
+func (l *leader) receiveFrame(from, by string, frame []byte) {
 	in := toSynchronizer(from, frame, l.codec, &l.batch)
 	if in.By = by; in.Kind == synccore.InBatch {
-		l.delivered(in.Batch)
+		l.noteDelivered(in.Batch)
 	}
-	l.step(in)
+	l.stepCore(in)
 }
 
 func (l *leader) receiveBundle(p *node, frame []byte) {
@@ -118,15 +118,15 @@ func (l *leader) receiveBundle(p *node, frame []byte) {
 	}
 	for _, part := range b.Parts {
 		if l.leads {
-			l.receive(part.Member, p.name, part.Frame)
+			l.receiveFrame(part.Member, p.name, part.Frame)
 		}
 	}
 	if l.leads && (b.Version > 0 || b.Of > 0) {
-		l.step(synccore.Input{Kind: synccore.InShared, From: p.name, Shared: b})
+		l.stepCore(synccore.Input{Kind: synccore.InShared, From: p.name, Shared: b})
 	}
 }
 
-func (l *leader) step(input synccore.Input) {
+func (l *leader) stepCore(input synccore.Input) {
 	l.in = input
 	t, in := l.t, &l.in
 	if l.shell != nil && !l.shell.may(in) {
@@ -149,8 +149,8 @@ func (l *leader) step(input synccore.Input) {
 		l.ends()
 		return
 	}
-	if len(out.Fates) > 0 && t.kill(restarts, syncFate) {
-		l.crash()
+	if len(out.Fates) > 0 && t.drawKill(restarts, syncFate) {
+		l.crashLeader()
 		return
 	}
 	if len(out.Welcomes)+len(out.Resends)+len(out.Probes)+len(out.Signals) > 0 {
@@ -160,14 +160,14 @@ func (l *leader) step(input synccore.Input) {
 		l.shell.after(out)
 	}
 	if l.leads {
-		l.alarm.set(l.on.Host, max(out.Wake, l.on.Mono().Add(50*time.Microsecond)), func() { l.later(0, l.tick) })
+		l.alarm.setAlarm(l.on.Host, max(out.Wake, l.on.Mono().Add(50*time.Microsecond)), func() { l.scheduleCall(0, l.tick) })
 	}
 }
 
 func (l *leader) sendAll(out *synccore.Output) {
 	t := l.t
-	if t.kill(restarts, syncBeforeSend) {
-		l.crash()
+	if t.drawKill(restarts, syncBeforeSend) {
+		l.crashLeader()
 		return
 	}
 	t.Probes, t.Resends = t.Probes+len(out.Probes), t.Resends+len(out.Resends)
@@ -182,18 +182,18 @@ func (l *leader) sendAll(out *synccore.Output) {
 		} else {
 			l.send(t.names[to], to, frame)
 		}
-		if t.kill(restarts, syncBetween) {
-			l.crash()
+		if t.drawKill(restarts, syncBetween) {
+			l.crashLeader()
 		}
 	})
-	if l.leads && t.kill(restarts, syncSent) {
-		l.crash()
+	if l.leads && t.drawKill(restarts, syncSent) {
+		l.crashLeader()
 	}
 }
 
 func (l *leader) send(p *node, to string, frame []byte) {
 	carry := func(frame []byte) {
-		l.t.carry(&p.down, frame, func(frame []byte) { p.deliver(frame, func(frame []byte) { p.receive(to, frame) }) })
+		l.t.carryFrame(&p.down, frame, func(frame []byte) { p.deliverFrame(frame, func(frame []byte) { p.receiveFrame(to, frame) }) })
 	}
 	if l.shell != nil {
 		l.shell.way(frame, carry)
@@ -208,18 +208,18 @@ type shell interface {
 	may(in *synccore.Input) bool       // whether it still leads, before a step
 	before(in *synccore.Input)         // a step
 	after(out *synccore.Output)        // a step, whose frames are sent
-	overhears(frame []byte)            // what is said while it does not lead
+	overhears(frame []byte)            // said while it does not lead
 	way(frame []byte, do func([]byte)) // has a frame pass between it and the server: now, later or never
 }
 
-// hear takes a frame that the server has for it.
-func (l *leader) hear(frame []byte, take func([]byte)) {
+// hearFrame takes a frame that the server has for it.
+func (l *leader) hearFrame(frame []byte, take func([]byte)) {
 	if l.shell == nil {
-		l.deliver(frame, take)
+		l.deliverFrame(frame, take)
 		return
 	}
 	l.shell.way(frame, func(frame []byte) {
-		l.deliver(frame, func(frame []byte) {
+		l.deliverFrame(frame, func(frame []byte) {
 			if l.leads {
 				take(frame)
 			} else {
@@ -229,8 +229,8 @@ func (l *leader) hear(frame []byte, take func([]byte)) {
 	})
 }
 
-// ask puts a question to the synchronizer's machine.
-func (l *leader) ask(q synccore.Question) *synccore.Answer {
+// askQuestion puts a question to the synchronizer's machine.
+func (l *leader) askQuestion(q synccore.Question) *synccore.Answer {
 	in := synccore.Input{Kind: synccore.InAsk, Ask: &q}
 	var out synccore.Output
 	l.core.Step(l.on.Mono(), &in, &out)

@@ -62,7 +62,7 @@ type entry struct {
 // stretch is a state as it truly was.
 type stretch struct {
 	from, to clocksync.Instant
-	began    clocksync.Instant // of one that a judge has found and looks at from a later instant on: its from
+	began    clocksync.Instant // of a state that a judge has found and looks at from a later instant on: its from
 	row      []scgs.Value
 }
 
@@ -81,7 +81,7 @@ func newNode(t *trial, i int, on *machine, most int) *node {
 	if t.Rand.IntN(2) == 0 {
 		p.batch = t.Between(time.Millisecond, 20*time.Millisecond)
 	}
-	p.clock.measure(t.Rand, t.Between(200*time.Microsecond, 3*time.Millisecond))
+	p.clock.measureNow(t.Rand, t.Between(200*time.Microsecond, 3*time.Millisecond))
 	if p.shares {
 		t.names[p.name] = p
 	}
@@ -96,8 +96,8 @@ func newNode(t *trial, i int, on *machine, most int) *node {
 	return p
 }
 
-// start begins a life of the process.
-func (p *node) start() {
+// beginLife begins a life of the process.
+func (p *node) beginLife() {
 	if p.alive {
 		return
 	}
@@ -107,7 +107,7 @@ func (p *node) start() {
 		p.mux = agentcore.NewMultiplexer(p.life * 1000)
 	}
 	for _, a := range p.actors {
-		hello := wire.Hello{Member: a.name, Incarnation: p.firstIncarnation(), Host: string(p.on.Domain), Domain: p.on.Domain, Quality: p.clock.quality()}
+		hello := wire.Hello{Member: a.name, Incarnation: p.firstIncarnation(), Host: string(p.on.Domain), Domain: p.on.Domain, Quality: p.clock.readQuality()}
 		if p.shares {
 			hello.Multiplexer = p.name
 		}
@@ -119,10 +119,10 @@ func (p *node) start() {
 		for i := range p.t.regions {
 			a.enter(&p.t.regions[i])
 		}
-		p.later(p.t.Between(0, 30*time.Millisecond), a.change)
-		p.later(p.t.Between(50*time.Millisecond, 200*time.Millisecond), a.wander)
+		p.scheduleCall(p.t.Between(0, 30*time.Millisecond), a.change)
+		p.scheduleCall(p.t.Between(50*time.Millisecond, 200*time.Millisecond), a.wander)
 	}
-	p.later(0, p.pass)
+	p.scheduleCall(0, p.pass)
 }
 
 // firstIncarnation is what this life goes by until it learns of a higher one: the wall clock, which is set
@@ -134,14 +134,14 @@ func (p *node) firstIncarnation() uint64 {
 	return p.life * 1000
 }
 
-// crash ends the process without a word.
-func (p *node) crash() {
+// crashProcess ends the process without a word.
+func (p *node) crashProcess() {
 	if !p.alive || p.t.well {
 		return
 	}
 	p.t.Crashes++
 	p.over()
-	p.t.After(p.t.spread(crashes, 10*time.Millisecond, 800*time.Millisecond), p.start)
+	p.t.After(p.t.drawBetween(crashes, 10*time.Millisecond, 800*time.Millisecond), p.beginLife)
 }
 
 // over ends a life. The states still held in this instant: a stamp of it may say so.
@@ -159,9 +159,9 @@ func (a *actor) ends(at clocksync.Instant) {
 	}
 }
 
-// close has the process leave in order, and come back.
-func (p *node) close() {
-	if _, stopped := p.stopped(); !p.alive || p.t.well || p.leaving || stopped {
+// leaveAndReturn has the process leave in order, and come back.
+func (p *node) leaveAndReturn() {
+	if _, stopped := p.stoppedUntil(); !p.alive || p.t.well || p.leaving || stopped {
 		return
 	}
 	p.t.Closings++
@@ -173,15 +173,15 @@ func (p *node) close() {
 	if p.alive {
 		p.over()
 	}
-	p.t.After(p.t.spread(closings, 10*time.Millisecond, 500*time.Millisecond), p.start)
+	p.t.After(p.t.drawBetween(closings, 10*time.Millisecond, 500*time.Millisecond), p.beginLife)
 }
 
-// correct has the process measure its clock, or lose what it knew.
-func (p *node) correct() {
-	if _, stopped := p.stopped(); !p.alive || p.clock.on.shared || stopped {
+// correctClock has the process measure its clock, or lose what it knew.
+func (p *node) correctClock() {
+	if _, stopped := p.stoppedUntil(); !p.alive || p.clock.on.shared || stopped {
 		return
 	}
-	switch r := p.t.die(clocks); r.IntN(16) {
+	switch r := p.t.sourceOf(clocks); r.IntN(16) {
 	case 0, 1:
 		p.clock.status = clocksync.Unknown
 		p.t.LostBounds++
@@ -189,7 +189,7 @@ func (p *node) correct() {
 		p.clock.status = clocksync.Untrusted
 		p.t.LostBounds++
 	default:
-		p.clock.measure(r, p.t.spread(clocks, 50*time.Microsecond, 4*time.Millisecond))
+		p.clock.measureNow(r, p.t.drawBetween(clocks, 50*time.Microsecond, 4*time.Millisecond))
 		p.t.Corrections++
 	}
 	p.clockNews()
@@ -200,13 +200,13 @@ func (p *node) clockNews() {
 	if !p.alive {
 		return
 	}
-	quality := p.clock.quality()
+	quality := p.clock.readQuality()
 	for _, a := range p.actors {
 		if a.step(agentcore.Input{Kind: agentcore.InClock, Quality: &quality}).Clock == agentcore.ClockVoid && a.core.Codec() != nil {
 			p.t.Rejoins++
 		}
 	}
-	p.later(0, p.pass)
+	p.scheduleCall(0, p.pass)
 }
 
 // step steps the member's machine.
@@ -221,7 +221,7 @@ func (a *actor) step(input agentcore.Input) *agentcore.Output {
 		return &agentcore.Output{Due: agentcore.Due{Wake: clocksync.MaxInstant, Probe: clocksync.MaxInstant}}
 	}
 	a.core.Step(a.on.Mono(), in, &a.out)
-	a.t.taken(a, a.out.Fresh)
+	a.t.noteTaken(a, a.out.Fresh)
 	if a.t.bent.agentOut != nil {
 		a.t.bent.agentOut(a, in, &a.out)
 	}
@@ -246,16 +246,16 @@ func (a *actor) change() {
 	if a.t.drawn != nil && a.sets > 0 { // It begins its first state soon, or takes no part for that long.
 		pace = a.t.drawn.pace
 	}
-	a.later(a.pause(a.t.Between(time.Millisecond, pace)), a.change)
+	a.scheduleCall(a.pause(a.t.Between(time.Millisecond, pace)), a.change)
 	if a.core.Codec() == nil || a.leaving || a.t.quiet && a.sets > 0 {
 		return
 	}
 	a.set()
-	if a.t.kill(crashes, agentSet) {
-		a.crash()
+	if a.t.drawKill(crashes, agentSet) {
+		a.crashProcess()
 		return
 	}
-	a.later(a.t.Between(0, 2*time.Millisecond), a.pass) // The process gets to it late.
+	a.scheduleCall(a.t.Between(0, 2*time.Millisecond), a.pass) // The process gets to it late.
 }
 
 // set begins a state.
@@ -267,12 +267,12 @@ func (a *actor) set() {
 	row := make([]scgs.Value, len(a.t.level.State))
 	for i := range row {
 		if a.t.drawn != nil {
-			row[i] = a.t.drawn.field(a.t, i)
+			row[i] = a.t.drawn.drawField(a.t, i)
 		} else {
 			row[i] = a.t.value(&a.t.level.State[i])
 		}
 	}
-	at := a.clock.stamp(a.t.bent)
+	at := a.clock.makeStamp(a.t.bent)
 	if a.t.bent.set != nil {
 		a.t.bent.set(a, row)
 	}
@@ -307,7 +307,7 @@ func (t *trial) value(f *scgs.Field) scgs.Value {
 
 // wander leaves regions and enters them again.
 func (a *actor) wander() {
-	a.later(a.pause(a.t.Between(40*time.Millisecond, 400*time.Millisecond)), a.wander)
+	a.scheduleCall(a.pause(a.t.Between(40*time.Millisecond, 400*time.Millisecond)), a.wander)
 	if a.leaving || a.t.quiet && len(a.open) == len(a.t.regions) {
 		return
 	}
@@ -341,12 +341,12 @@ func (a *actor) exit(r *regionSpec) {
 	a.open = slices.Delete(a.open, i, i+1)
 	if s := a.step(agentcore.Input{Kind: agentcore.InExit, Entry: number}).Signal; s != nil {
 		a.t.Cancelled++
-		a.t.effect(a, s)
+		a.t.judgeEffect(a, s)
 		a.finish(s)
 	}
 }
 
-// obey runs the handlers of what waits, and leaves the regions that were cancelled.
+// obey runs the handlers of the signals that wait, and leaves the regions that were cancelled.
 func (a *actor) obey() {
 	for i := 0; i < len(a.open) && a.alive; i++ {
 		e := a.open[i]
@@ -356,11 +356,11 @@ func (a *actor) obey() {
 			continue
 		}
 		if s := a.step(agentcore.Input{Kind: agentcore.InNext, Entry: e.number, Delivery: control.AtCheck}).Signal; s != nil {
-			a.t.effect(a, s)
+			a.t.judgeEffect(a, s)
 			a.obeying++
 			i-- // There may be more.
-			if a.t.kill(crashes, agentEffect) {
-				a.crash()
+			if a.t.drawKill(crashes, agentEffect) {
+				a.crashProcess()
 				return
 			}
 			if a.t.Rand.IntN(4) > 0 {
@@ -368,7 +368,7 @@ func (a *actor) obey() {
 				a.finish(s)
 				continue
 			}
-			a.later(a.t.Between(time.Millisecond, 40*time.Millisecond), func() {
+			a.scheduleCall(a.t.Between(time.Millisecond, 40*time.Millisecond), func() {
 				a.obeying--
 				a.finish(s)
 				a.pass()
@@ -380,18 +380,18 @@ func (a *actor) obey() {
 // finish tells the machine that a handler has returned.
 func (a *actor) finish(s *control.Signal) {
 	a.step(agentcore.Input{Kind: agentcore.InFinish, Signal: s, Fate: control.Applied})
-	if a.t.kill(crashes, agentFinished) {
-		a.crash()
+	if a.t.drawKill(crashes, agentFinished) {
+		a.crashProcess()
 	}
 }
 
-// pass sends what is due.
+// pass sends all that is due.
 func (p *node) pass() {
 	if !p.alive {
 		return
 	}
-	if _, stopped := p.stopped(); stopped {
-		return // Who has stopped it, has it go on with the alarm that was set.
+	if _, stopped := p.stoppedUntil(); stopped {
+		return // The fault that stopped it lets it continue with the alarm that was set.
 	}
 	wake := clocksync.MaxInstant
 	if p.shares {
@@ -402,14 +402,14 @@ func (p *node) pass() {
 				a.inside.look()
 			}
 			if p.alive && (a.core.Wake() <= p.on.Mono() || p.leaving) {
-				at := p.clock.stamp(p.t.bent)
+				at := p.clock.makeStamp(p.t.bent)
 				a.tick(agentcore.Input{Kind: agentcore.InTick, At: at}, p.send)
 			}
 			wake = min(wake, a.core.Wake())
 		}
 	}
 	if p.alive && wake < clocksync.MaxInstant {
-		p.alarm.set(p.on.Host, max(wake, p.on.Mono().Add(50*time.Microsecond)), func() { p.later(0, p.pass) })
+		p.alarm.setAlarm(p.on.Host, max(wake, p.on.Mono().Add(50*time.Microsecond)), func() { p.scheduleCall(0, p.pass) })
 	}
 }
 
@@ -430,7 +430,7 @@ func (p *node) passShared() clocksync.Instant {
 	stampLate := p.t.bent.stampLast
 	var at clocksync.Stamp
 	if !stampLate {
-		at = p.clock.stamp(p.t.bent)
+		at = p.clock.makeStamp(p.t.bent)
 	}
 	b := &p.bundle
 	*b = wire.Bundle{}
@@ -447,14 +447,14 @@ func (p *node) passShared() clocksync.Instant {
 		}
 	}
 	list := p.actors
-	if stampLate { // bent: who begins a state meanwhile is told of later
+	if stampLate { // bent: a member that begins a state meanwhile is reported later
 		list = slices.DeleteFunc(slices.Clone(list), func(a *actor) bool { return a.core.Wake() > p.on.Mono() && !a.out.News })
 		for _, a := range p.actors {
 			if a.core.Codec() != nil && !p.t.quiet && p.t.Rand.IntN(10) == 0 {
 				a.set()
 			}
 		}
-		at = p.clock.stamp(p.t.bent)
+		at = p.clock.makeStamp(p.t.bent)
 	}
 	for _, a := range list {
 		if !p.alive {
@@ -464,7 +464,7 @@ func (p *node) passShared() clocksync.Instant {
 		if a.core.Wake() > now && !a.out.News && !p.leaving {
 			continue
 		}
-		a.tick(agentcore.Input{Kind: agentcore.InTick, At: p.clock.stamp(p.t.bent), All: true}, put)
+		a.tick(agentcore.Input{Kind: agentcore.InTick, At: p.clock.makeStamp(p.t.bent), All: true}, put)
 		p.mux.Told(a.core)
 	}
 	if !p.alive {
@@ -488,25 +488,25 @@ func (p *node) passShared() clocksync.Instant {
 	}
 	parts := b.Parts
 	for rest := *b; !rest.Empty() && p.alive; {
-		frame, left, err := wire.AppendBundle(p.t.buffer(), &rest)
+		frame, left, err := wire.AppendBundle(p.t.takeBuffer(), &rest)
 		if err != nil {
 			panic(fmt.Sprintf("sim: a bundle of %s: %v", p.name, err))
 		}
 		rest = left
 		p.t.Bundles++
-		p.t.up(p, frame, func(l *leader, frame []byte) { l.receiveBundle(p, frame) })
-		if p.t.kill(crashes, agentBetween) {
-			p.crash()
+		p.t.carryUp(p, frame, func(l *leader, frame []byte) { l.receiveBundle(p, frame) })
+		if p.t.drawKill(crashes, agentBetween) {
+			p.crashProcess()
 		}
 	}
 	for i := range parts {
-		p.t.free(parts[i].Frame)
+		p.t.freeBuffer(parts[i].Frame)
 	}
 	return wake
 }
 
 func (p *node) send(a *actor, frame []byte) {
-	p.t.up(p, frame, func(l *leader, frame []byte) { l.receive(a.name, "", frame) })
+	p.t.carryUp(p, frame, func(l *leader, frame []byte) { l.receiveFrame(a.name, "", frame) })
 }
 
 // tick takes what a member has to say.
@@ -516,8 +516,8 @@ func (a *actor) tick(in agentcore.Input, put func(*actor, []byte)) {
 	if len(out.Hellos)+len(out.Batches)+len(out.Gones)+len(out.Acks) == 0 {
 		return
 	}
-	if t.kill(crashes, agentBeforeSend) {
-		a.crash()
+	if t.drawKill(crashes, agentBeforeSend) {
+		a.crashProcess()
 		return
 	}
 	for i := range out.Hellos {
@@ -528,21 +528,21 @@ func (a *actor) tick(in agentcore.Input, put func(*actor, []byte)) {
 	}
 	t.ofMember(a.core, out, func(frame []byte) {
 		if !a.alive {
-			t.free(frame)
+			t.freeBuffer(frame)
 			return
 		}
 		put(a, frame)
-		if !a.shares && t.kill(crashes, agentBetween) {
-			a.crash()
+		if !a.shares && t.drawKill(crashes, agentBetween) {
+			a.crashProcess()
 		}
 	})
-	if a.alive && t.kill(crashes, agentSent) {
-		a.crash()
+	if a.alive && t.drawKill(crashes, agentSent) {
+		a.crashProcess()
 	}
 }
 
-// receive takes a frame for a member of the process, or for its multiplexer.
-func (p *node) receive(to string, frame []byte) {
+// receiveFrame takes a frame for a member of the process, or for its multiplexer.
+func (p *node) receiveFrame(to string, frame []byte) {
 	if kind, _ := wire.KindOf(frame); p.shares && to == p.name && kind == wire.KindProbe {
 		probe, _ := wire.DecodeProbe(frame)
 		if p.t.bent.ask == nil || p.t.bent.ask(p, &probe) {
@@ -568,13 +568,13 @@ func (a *actor) receive(in agentcore.Input) {
 	case a.t.Rand.IntN(4) > 0:
 		a.obey()
 	default:
-		a.later(a.t.Between(time.Millisecond, 40*time.Millisecond), func() { // the next check of its work
+		a.scheduleCall(a.t.Between(time.Millisecond, 40*time.Millisecond), func() { // the next check of its work
 			a.obey()
 			a.pass()
 		})
 	}
 	if held := a.core.Held(); held > agentcore.RingTransitions {
-		a.t.breach('L', "the ring of %s has %d transitions", a.name, held)
+		a.t.addBreach('L', "the ring of %s has %d transitions", a.name, held)
 	}
 	stats := a.core.Stats()
 	settled := uint64(0)
@@ -582,6 +582,6 @@ func (a *actor) receive(in agentcore.Input) {
 		settled += n
 	}
 	if most := (control.MaxWaiting + 1) * (len(a.open) + a.obeying); stats.Signals-settled > uint64(most) && stats.Signals-settled < math.MaxInt64 { //nolint:gosec // Few.
-		a.t.breach('L', "%d signals wait in %d regions of %s", stats.Signals-settled, len(a.open), a.name)
+		a.t.addBreach('L', "%d signals wait in %d regions of %s", stats.Signals-settled, len(a.open), a.name)
 	}
 }

@@ -53,8 +53,8 @@ func togetherText(from, to clocksync.Instant) string {
 	return "they held " + spanText(from, to)
 }
 
-// conditionText is a condition of a level as its file has it, with what names and parameters in it stand for. Of one member it is
-// the condition on that.
+// conditionText is a condition of a level as its file has it, with the values of its names and parameters. For a single member it
+// is the condition on that member.
 func conditionText(level *plan.Level, e *predicates.Expression, each bool) string {
 	one := func(text string) string {
 		if inner, ok := strings.CutPrefix(text, "any(members, "); ok && each {

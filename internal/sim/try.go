@@ -45,7 +45,7 @@ type Report struct {
 	Least        *Options       `json:"-"`                 // that trial; nil if no promise was broken
 	Found        *Options       `json:"-"`                 // the trial that it was made of
 	Untried      []string       `json:"untried,omitempty"` // what trials leave out
-	Unfired      []string       `json:"unfired,omitempty"` // predicates that have not fired, those of Threads as LEVEL.NAME: the promises were not tried on them
+	Unfired      []string       `json:"unfired,omitempty"` // predicates that have not fired, predicates of Threads as LEVEL.NAME: the promises were not tried on them
 }
 
 // MaxTime is how long a trial may have faults.
@@ -82,7 +82,7 @@ type Times struct {
 	all    []time.Duration
 }
 
-func (t *Times) add(d time.Duration) { t.all = append(t.all, max(d, 0)) }
+func (t *Times) addDuration(d time.Duration) { t.all = append(t.all, max(d, 0)) }
 
 func (t *Times) sum() {
 	if t.N = len(t.all); t.N > 0 {
@@ -96,7 +96,7 @@ func (t *Times) sum() {
 func Try(o Options, stop func() error) (*Report, error) {
 	r := &Report{Synchronizer: o.Level.Name, Time: o.time(), Asked: max(o.Trials, 1)}
 	for _, rule := range o.Level.Rules {
-		r.Rules = append(r.Rules, &Tried{Name: rule.Name, Plain: plain(rule) && !online(rule)})
+		r.Rules = append(r.Rules, &Tried{Name: rule.Name, Plain: readsStatesOnly(rule) && !online(rule)})
 	}
 	var sum figures
 	for i := range r.Asked {
@@ -106,9 +106,9 @@ func Try(o Options, stop func() error) (*Report, error) {
 			}
 		}
 		one := newTrial(o.spec(o.Seed+uint64(i), r.Rules)) //nolint:gosec // Not below 0.
-		one.run()
-		one.count()
-		sum.add(&one.figures)
+		one.runTrial()
+		one.countPredicates()
+		sum.addFigures(&one.figures)
 		if len(one.breaches) > 0 {
 			spec := one.trialSpec
 			spec.tried = nil
@@ -136,16 +136,17 @@ func (r *Report) breaks(o *Options, found *trialSpec, least *trial) {
 	}
 }
 
-// time is that of a trial: enough for the longest times of the level, unless that is a minute or more.
+// time is the length of a trial: enough for the longest times of the level, unless that is a minute or
+// more.
 func (o *Options) time() time.Duration {
 	if o.Time > 0 {
 		return o.Time
 	}
-	return max(2*time.Second, min(2*o.Level.Silence.After, 10*time.Second), min(6*waits(o.Level, time.Minute), time.Minute))
+	return max(2*time.Second, min(2*o.Level.Silence.After, 10*time.Second), min(6*longestWait(o.Level, time.Minute), time.Minute))
 }
 
-// longest is the longest time that a predicate has to hold, of those below a limit.
-func longest(level *plan.Level, below time.Duration) (d time.Duration) {
+// longestBelow is the longest time that a predicate has to hold, of those below a limit.
+func longestBelow(level *plan.Level, below time.Duration) (d time.Duration) {
 	for _, r := range level.Rules {
 		if r.Hold < below {
 			d = max(d, r.Hold)
@@ -154,9 +155,9 @@ func longest(level *plan.Level, below time.Duration) (d time.Duration) {
 	return d
 }
 
-// waits is the longest time that a predicate has to hold, or waits after another one, of those below a limit.
-func waits(level *plan.Level, below time.Duration) time.Duration {
-	d := longest(level, below)
+// longestWait is the longest time that a predicate has to hold, or waits after another one, of those below a limit.
+func longestWait(level *plan.Level, below time.Duration) time.Duration {
+	d := longestBelow(level, below)
 	for _, r := range level.Rules {
 		for _, a := range r.After {
 			if a.Wait < below {
@@ -272,12 +273,12 @@ func (t *Tried) never(r *plan.Rule, trial time.Duration) (list []string) {
 	return []string{fmt.Sprintf("%s has not fired, though it was true %d times, for %v at most", t.Name, t.True, t.Longest)}
 }
 
-// shrink makes a trial that breaks a promise a smaller one that breaks the same: with
-// fewer kinds of faults, fewer processes or members, for a shorter time.
+// shrink makes a trial that breaks a promise smaller, and it still breaks the same promise:
+// with fewer kinds of faults, fewer processes or members, for a shorter time.
 func shrink(spec trialSpec) *trial {
 	run := func(s trialSpec) *trial {
 		one := newTrial(s)
-		one.run()
+		one.runTrial()
 		return one
 	}
 	least := run(spec)
@@ -317,8 +318,8 @@ func shrink(spec trialSpec) *trial {
 	return least
 }
 
-// named are the members that signals of a level name.
-func named(level *plan.Level) (names []string) {
+// namedMembers are the members that signals of a level name.
+func namedMembers(level *plan.Level) (names []string) {
 	for _, r := range level.Rules {
 		for i := range r.Signals {
 			names = append(names, r.Signals[i].Names...)
@@ -328,15 +329,15 @@ func named(level *plan.Level) (names []string) {
 	return slices.Compact(names)
 }
 
-// reaction notes that a handler has begun for a decision.
-func (t *trial) reaction(s *control.Signal) {
+// noteReaction notes that a handler has begun for a decision.
+func (t *trial) noteReaction(s *control.Signal) {
 	if since, ok := t.became[s.Decision]; ok {
-		t.texts[t.trialSpec.level][s.Predicate].tried.Handled.add(t.now.Sub(since))
+		t.texts[t.trialSpec.level][s.Predicate].tried.Handled.addDuration(t.now.Sub(since))
 	}
 }
 
-// lasted reports whether a stretch is as long as a predicate has to hold; clocks that differ
-// by 200 ppm measure it as one that is a little longer.
-func lasted(from, to clocksync.Instant, hold time.Duration) bool {
+// lastedLong reports whether a stretch is as long as a predicate has to hold; clocks that differ
+// by 200 ppm measure a slightly shorter stretch as that long.
+func lastedLong(from, to clocksync.Instant, hold time.Duration) bool {
 	return to == clocksync.MaxInstant || from == clocksync.MinInstant || to.Sub(from) >= hold-hold/1000
 }

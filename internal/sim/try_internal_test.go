@@ -147,7 +147,7 @@ func sameSet(a, b []string) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
-// TestPromisesAreThoseOfThePage: what is told of a promise is in the table of judges.
+// TestPromisesAreThoseOfThePage: the text about a promise is in the table of judges.
 func TestPromisesAreThoseOfThePage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/testing.md")
 	if err != nil {
@@ -225,7 +225,7 @@ synchronizers:
       glob: {when: "any(members, .d > 300)", until: "all(members, .d < 100)", signal: []}
 `),
 	})
-	one.run()
+	one.runTrial()
 	if len(one.breaches) > 0 {
 		t.Error(one.breaches)
 	}
@@ -346,7 +346,7 @@ func TestTextsBite(t *testing.T) {
 		for seed := uint64(1); seed <= 100 && !broken; seed++ {
 			one := newTrial(trialSpec{level: wrong, byText: true, seed: seed, faults: AllFaults, time: time.Second, processes: 4, members: 3})
 			one.texts[wrong] = newTexts(trialLevel(t), nil)
-			one.run()
+			one.runTrial()
 			broken = len(one.breaches) > 0 && one.breaches[0].judge == 'S'
 		}
 		if want := !strings.Contains(change[0], "possibly"); broken != want {
@@ -384,14 +384,14 @@ synchronizers:
 	seen := map[string]bool{}
 	for range 2000 {
 		for i, f := range one.level.State {
-			v := one.drawn.field(one, i)
+			v := one.drawn.drawField(one, i)
 			if !f.Accepts(v) {
 				t.Fatalf("%v is no value of %v", v, f)
 			}
 			seen[f.Name+v.String()] = true
 		}
 		if one.Rand.IntN(5) == 0 {
-			one.drawn.again(one)
+			one.drawn.drawAgain(one)
 		}
 	}
 	for _, want := range []scgs.Value{scgs.IntValue(1000), scgs.IntValue(999), scgs.IntValue(250), scgs.IntValue(4322)} {
@@ -486,7 +486,7 @@ synchronizers:
 		for seed := uint64(1); seed <= 100 && text == ""; seed++ {
 			one := newTrial(trialSpec{level: level(t, strings.Replace(config, change, other, 1)), byText: true, seed: seed, time: time.Second, processes: 4, members: 3})
 			one.texts[one.level] = newTexts(level(t, config), nil)
-			one.run()
+			one.runTrial()
 			for _, b := range one.breaches {
 				text = string(b.judge) + " " + b.text
 			}

@@ -92,7 +92,7 @@ func (o *observer) join(h *Host, k Clock) {
 	h.After(time.Second, again)
 }
 
-// disturb steps, slews and suspends hosts, that of the synchronizer too.
+// disturb steps, slews and suspends hosts, the synchronizer's host too.
 func (o *observer) disturb() {
 	w := o.world
 	w.After(w.Exponential(10*time.Second), func() {
@@ -159,7 +159,7 @@ func measured(t *testing.T, seed uint64) *observer {
 	for range 2 {
 		h := o.host()
 		for range 2 {
-			k := o.keeper(h, clocksync.Config{Timeline: root.timeline()})
+			k := o.keeper(h, clocksync.Config{Timeline: root.readTimeline()})
 			k.Ask("root", Root(root), o.link(), o.link())
 			o.join(h, k)
 		}
@@ -243,8 +243,8 @@ func TestTheSameSeedIsTheSameGroup(t *testing.T) {
 	}
 }
 
-// Change begins the next state of one int field, the number of the state from 1,
-// once a synchronizer has said what states are.
+// Change begins the next state with a single int field, the number of the state from 1, once a
+// synchronizer has said what states are.
 func (m *Member) Change() {
 	at := m.stamp()
 	if m.core.Codec() == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 )
 
-// World is the true time and what is to happen. It starts at 0.
+// World is the true time and the events to come. It starts at 0.
 type World struct {
 	// Rand is the only source of chance in the world.
 	Rand *rand.Rand
@@ -39,7 +39,7 @@ func (w *World) After(d time.Duration, do func()) {
 // Run lets everything happen that is due up to a time, which then is now.
 func (w *World) Run(until clocksync.Instant) {
 	for len(w.queue) > 0 && w.queue[0].at <= until {
-		e := w.queue.pop()
+		e := w.queue.popEvent()
 		w.now = max(w.now, e.at)
 		e.do()
 	}
@@ -74,8 +74,8 @@ type event struct {
 	do    func()
 }
 
-// events is a heap by time, then by the order in which they were asked for. It is not
-// that of container/heap, which allocates for each event.
+// events is a heap by time, then by the order in which they were asked for. It does not use
+// container/heap, which allocates for each event.
 type events []event
 
 func (q events) less(i, j int) bool {
@@ -95,7 +95,7 @@ func (q *events) push(e event) {
 	}
 }
 
-func (q *events) pop() event {
+func (q *events) popEvent() event {
 	h := *q
 	last := len(h) - 1
 	top := h[0]

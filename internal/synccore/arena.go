@@ -8,7 +8,7 @@ import "github.com/gopegasus/pegasus/scgs"
 type arena struct {
 	width  int            // values of the longest row
 	blocks [][]scgs.Value // of blockRows rows each
-	unused []scgs.Ref     // the one that is used next is the last
+	unused []scgs.Ref     // the last is used next
 }
 
 const blockRows = 128

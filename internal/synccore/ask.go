@@ -23,7 +23,7 @@ type RunKey struct {
 	Program, Run uint64 // the id of the execution and the number of the run
 }
 
-// Answer has what was asked for.
+// Answer is the answer to a question.
 type Answer struct {
 	Status      monitor.Status       // shares nothing with the machine
 	Explanation *monitor.Explanation // nil: there is no such predicate

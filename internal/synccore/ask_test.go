@@ -25,8 +25,8 @@ func newLone(t *testing.T) *synccore.Core {
 	return synccore.New(levels[0], synccore.Options{Term: 1, Reference: "host"})
 }
 
-// TestQuestions: every question has an answer before the first input and after a
-// failure, what was not asked for is empty, and nothing changes.
+// TestQuestions: every question has an answer before the first input and after a failure, parts
+// not asked for are empty, and nothing changes.
 func TestQuestions(t *testing.T) {
 	c := newLone(t)
 	var out synccore.Output
@@ -49,7 +49,8 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// TestThresholdOfOneIsExplained: what is missing is told of one member, not of a set.
+// TestThresholdOfOneIsExplained: the answer names the missing evidence of a single member, not
+// of a set.
 func TestThresholdOfOneIsExplained(t *testing.T) {
 	levels, err := configfile.Parse("s.yaml", []byte(strings.Replace(lone, `"any(members, .n > 1)"`, `"count(members, .n > 1) >= 1", modality: atleast`, 1)))
 	if err != nil {

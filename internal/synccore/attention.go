@@ -59,8 +59,8 @@ func (a *attention) lookAtAll() {
 	copy(a.waiting, a.all)
 }
 
-// affectedRules are the predicates of one word of a set whose condition may have another
-// value when these fields have changed, or more than fields.
+// affectedRules are the predicates in a word of a set whose condition may have another value
+// when these fields have changed, or more than fields.
 func (a *attention) affectedRules(word int, fields uint64, more bool) (rules uint64) {
 	if more {
 		return a.all[word]

@@ -18,8 +18,8 @@ import (
 // A firing is named by its cause, which the synchronizer finds again in its next life, from
 // the states that its members tell then: who was sent a signal for it does not obey it twice.
 
-// earlier is what members tell of the firings of earlier terms. Both maps together have at
-// most [outbox.Limit] entries from each of them; what is beyond is left to the members.
+// earlier has the reports of members on the firings of earlier terms. Both maps together have
+// at most [outbox.Limit] entries from each member; further entries are left to the members.
 type earlier struct {
 	firings map[control.Cause]uint32 // of a source on a witness, the last one; by a cause without its Firing
 	fates   map[earlierID]control.Fate
@@ -32,9 +32,9 @@ type earlier struct {
 	fired map[control.Cause]bool // in this term on runs, without a Firing; at most [outbox.Limit]
 }
 
-// told are the fates that members tell and nobody has asked for, of signals of earlier terms and
-// of cancellations for want of control, and that are recorded: by who has told them, and when
-// that was the last time. Of each member there are at most maxTold, and of all [outbox.Limit].
+// told are the recorded fates that members tell unasked, of signals of earlier terms and of
+// cancellations for want of control: by the member that has told them, and when that was the
+// last time. Of each member there are at most maxTold, and of all [outbox.Limit].
 type told struct {
 	by     map[teller]map[toldID]clocksync.Instant
 	all    int
@@ -102,7 +102,7 @@ type earlierID struct {
 // sourceOf is the source of a cause: what has fired, by its name and text.
 func sourceOf(name, text string) uint64 { return wire.Weight(name+"\n"+text, 0) }
 
-// takeMoved takes over a member's state in the global state in force.
+// takeMoved takes over a member's state in the current global state.
 func (j *judgement) takeMoved(m *member, to *scgs.Change) {
 	weight, seq := m.first(to.Seq)
 	share := seq * weight
@@ -111,7 +111,7 @@ func (j *judgement) takeMoved(m *member, to *scgs.Change) {
 }
 
 // first is where a state of a member began first: the weight of that incarnation, and its number there. A
-// state that has begun again on another clock is to be known as the one that it is.
+// state that has begun again on another clock is to be known as the same state.
 func (m *member) first(seq uint64) (weight, number uint64) {
 	if seq != m.same.Seq || seq == 0 {
 		return m.weight, seq
@@ -119,8 +119,8 @@ func (m *member) first(seq uint64) (weight, number uint64) {
 	return wire.Weight(m.name, m.same.Incarnation), m.same.Of
 }
 
-// witnessed is the witness of what a predicate fires on: the global state in force, or the
-// runs that its own detector has found, whose first states are in c.parts.
+// witnessed is the witness of a firing: the current global state, or the runs that its own
+// detector has found, whose first states are in c.parts.
 func (c *Core) witnessed(o *occasion) uint64 {
 	if o.seqs == nil {
 		return c.heads
@@ -130,22 +130,22 @@ func (c *Core) witnessed(o *occasion) uint64 {
 		m := c.byIndex[c.parts[i].Member]
 		weight, seq := m.first(c.parts[i].Seq)
 		// The members are known by their incarnations now: the runs of one term may begin with another
-		// state than those of the next, and are to count as perhaps the same.
+		// state than the runs of the next, and are to count as perhaps the same.
 		states, members = states+seq*weight, members+m.weight
 	}
 	return control.OfRuns(members, states)
 }
 
-// causes are those of a source.
+// causes are the causes of a source.
 type causes struct {
-	control.Cause // of its last firing; without a source: those of this machine have none
+	control.Cause // of its last firing; without a source: the causes of this machine have none
 
 	most uint32 // the largest number of a firing
 }
 
-// ended are the largest numbers of the firings that predicates had made when a reload came, of
-// those without a detector of their own and of those with one. One that begins with a reload counts
-// from there, as it may be one that was ended by an earlier reload. The two are apart since a machine that
+// ended are the largest numbers of the firings that predicates had made when a reload came, of predicates
+// without a detector of their own and of predicates with a detector. A predicate that begins with a reload
+// counts from there, as an earlier reload may have ended it. The two are apart since a machine that
 // follows another one knows nothing of the latter.
 type ended [2]uint32
 
@@ -236,7 +236,8 @@ func (c *Core) recollectFates(h *wire.Hello) {
 }
 
 // addCause gives a signal its cause, if its target can read it, and returns its final fate and
-// why, if the target has it from an earlier term, or may have it from one that is under way.
+// why, if the target has it from an earlier term, or may have it from a signal that is under
+// way.
 func (c *Core) addCause(m *member, s *control.Signal, cause control.Cause) (control.Fate, string) {
 	if !m.causes || cause.Source == 0 {
 		return 0, ""
@@ -307,7 +308,7 @@ func idOf(l *outbox.Letter) toldID {
 }
 
 // outlivedFates is what a restart knows of the fates of the terms before. A machine that has followed
-// another one is told it.
+// another machine receives it.
 func (c *Core) outlivedFates() earlier {
 	if c.opt.Follows {
 		return earlier{}

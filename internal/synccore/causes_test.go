@@ -64,7 +64,7 @@ func compile(t *testing.T, text string) *plan.Level {
 	return levels[0]
 }
 
-// hello introduces a member, with what it tells of earlier terms.
+// hello introduces a member, with its reports of earlier terms.
 func (c *causer) hello(h wire.Hello) {
 	h.Incarnation, h.Domain = max(h.Incarnation, 1), "host"
 	c.life[h.Member] = h.Incarnation
@@ -79,8 +79,8 @@ func (c *causer) step(in synccore.Input) {
 	}
 }
 
-// tell reports a state and returns what is sent for it: predicate, target, firing, and ? where
-// an earlier term may have made it.
+// tell reports a state and returns the signals sent for it: predicate, target, firing, and ?
+// where an earlier term may have made it.
 func (c *causer) tell(member string, n int64) string {
 	c.seqs[member]++
 	return c.report(member, n)
@@ -143,8 +143,8 @@ func (c *causer) want(what, got, want string) {
 
 func share(member string, seq uint64) uint64 { return seq * wire.Weight(member, 1) }
 
-// TestCauses: the witness is the sum over the states of the members, or over the first ones
-// of the runs that a threshold has found; firings of one source on one witness count.
+// TestCauses: the witness is the sum over the states of the members, or over the first ones of
+// the runs that a threshold has found; a source's firings on one witness count.
 func TestCauses(t *testing.T) {
 	c := newCauser(t, 1)
 	c.hello(wire.Hello{Member: "a", Causes: true})
@@ -330,7 +330,7 @@ func TestRunsOfAnEarlierTerm(t *testing.T) {
 	c.want("a run that began in the term", c.tell("b", -1), "two a 3;two b 3;")
 }
 
-// TestRunsAtATakeover: a machine that goes on in place of another one begins the detectors of
+// TestRunsAtATakeover: a machine that continues in place of another one begins the detectors of
 // runs again. What that one has sent and nobody has answered is sent again, and not made again.
 func TestRunsAtATakeover(t *testing.T) {
 	for name, answered := range map[string]bool{"under way": false, "answered": true} {
@@ -434,7 +434,7 @@ func TestWhatWasMadeInAnEarlierTerm(t *testing.T) {
 	}
 }
 
-// TestGapBetweenIncarnations: the numbers of a process go on through its incarnations, so what
+// TestGapBetweenIncarnations: the numbers of a process continue through its incarnations, so what
 // was lost on the way just before it was dropped is missing. Another process begins with 1.
 func TestGapBetweenIncarnations(t *testing.T) {
 	c := newCauser(t, 7)
@@ -473,7 +473,7 @@ func TestGapBetweenIncarnations(t *testing.T) {
 	}
 }
 
-// ack has a member tell fates of signals named high, and returns what is recorded.
+// ack has a member tell fates of signals named high, and returns the recorded ones.
 func (c *causer) ack(member string, answers ...wire.Answer) string {
 	for i := range answers {
 		a := &answers[i]
@@ -493,7 +493,7 @@ func (c *causer) fates() string {
 	return b.String()
 }
 
-// receipts are what members are told to be recorded, once it is due.
+// receipts are the fates that members learn to be recorded, once due.
 func (c *causer) receipts() string {
 	c.now = c.now.Add(time.Second)
 	c.step(synccore.Input{Kind: synccore.InTick})
@@ -558,7 +558,7 @@ func TestACopyThatWasNotAppliedIsNotTheLast(t *testing.T) {
 	c.want("both", c.receipts(), "a 2/1 high;a 1/1 high;")
 }
 
-// TestARestartKnowsWhatIsRecorded: a machine that goes on from its journal records the fates
+// TestARestartKnowsWhatIsRecorded: a machine that continues from its journal records the fates
 // that it lacks, and no others; of who does not come back they are unconfirmed.
 func TestARestartKnowsWhatIsRecorded(t *testing.T) {
 	c := newCauser(t, 1)
@@ -586,8 +586,9 @@ func TestARestartKnowsWhatIsRecorded(t *testing.T) {
 	c.want("nobody came back", c.sent(), "high a 1 unconfirmed: the synchronizer was ended before an answer came;high b 1 unconfirmed: the synchronizer was ended before an answer came;")
 }
 
-// TestACancellationForWantOfControlIsRecordedOnce: however often its member tells of it, which
-// it does until it has the receipt, also as a later incarnation. That of another process is another one.
+// TestACancellationForWantOfControlIsRecordedOnce: however often its member tells of it, which it does
+// until it has the receipt, also as a later incarnation. A cancellation of another process is another
+// one.
 func TestACancellationForWantOfControlIsRecordedOnce(t *testing.T) {
 	lapse := func(incarnation uint64) wire.Answer {
 		return wire.Answer{Decision: control.Decision{Term: incarnation}, Fate: control.Applied}
@@ -607,7 +608,7 @@ func TestACancellationForWantOfControlIsRecordedOnce(t *testing.T) {
 }
 
 // TestNobodyUsesUpTheRoomForFates: of one member there is room for as many fates of earlier
-// terms as it can remember. What is beyond is refused; another one has room, and so has this
+// terms as it can remember. Further fates are refused; another one has room, and so has this
 // one again later.
 func TestNobodyUsesUpTheRoomForFates(t *testing.T) {
 	c := newCauser(t, 9)

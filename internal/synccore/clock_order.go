@@ -13,9 +13,9 @@ const (
 	orderLimit = 4096
 )
 
-// clockOrder puts the stamps of a clock domain in order, whose processes measure
-// their bounds each for itself. The stamps of one process are in order; so a domain
-// with one process only keeps its last stamps.
+// clockOrder puts the stamps of a clock domain in order, where processes measure their bounds
+// each for itself. The stamps of one process are in order; so a domain with one process only
+// keeps its last stamps.
 type clockOrder struct {
 	members int
 	first   []clocksync.Stamp

@@ -23,7 +23,7 @@ synchronizers:
       both: {when: "all(members, .n == 1)"}
 `
 
-// clockHost hosts a machine whose own clock is that of the domain "root".
+// clockHost hosts a machine whose own clock is the clock of the domain "root".
 type clockHost struct {
 	t    *testing.T
 	core *synccore.Core
@@ -76,8 +76,8 @@ func synchronized(source string, timeline clocksync.Timeline) clocksync.Quality 
 	return clocksync.Quality{Source: source, Timeline: timeline, Status: clocksync.Synchronized, Expires: clocksync.MaxInstant}
 }
 
-// TestTheReferenceIsExact: a member on the reference clock needs no bound to be
-// compared with one that measured itself against it.
+// TestTheReferenceIsExact: a member on the reference clock needs no bound to be compared with a
+// member that measured itself against it.
 func TestTheReferenceIsExact(t *testing.T) {
 	h := newClockHost(t, synccore.Options{})
 	if w := h.hello("near", 1, "root", clocksync.Quality{Source: "system"}); !w.Accepted || w.Domain != "root" || w.Timeline != "" {
@@ -135,7 +135,7 @@ func TestABoundOnNoTimelineCountsForNothing(t *testing.T) {
 	}
 }
 
-// TestClockEvents: a status is told when it changes.
+// TestClockEvents: a status is reported when it changes.
 func TestClockEvents(t *testing.T) {
 	h := newClockHost(t, synccore.Options{})
 	var got []string
@@ -184,7 +184,7 @@ func TestProcessesThatMeasureApart(t *testing.T) {
 			t.Errorf("%s started within %v, want %v", p.Name, p.State.Start.Within, want)
 		}
 	}
-	// What is forgotten cannot be put in order any more.
+	// Forgotten stamps cannot be put in order any more.
 	h.now += clocksync.Instant(time.Second)
 	h.step(synccore.Input{Kind: synccore.InBatch, From: "b", Batch: &wire.Batch{
 		Member: "b", Incarnation: 1, Evidence: wire.Evidence{Seq: 1, At: at("d", 130, clocksync.Around(1130, 50))},
@@ -217,8 +217,8 @@ func TestAClockThatContradictsItself(t *testing.T) {
 	}
 }
 
-// TestTheReferenceStandsStill: what was measured against it before is void, and
-// its own members stay.
+// TestTheReferenceStandsStill: bounds measured against it before are void, and its own members
+// stay.
 func TestTheReferenceStandsStill(t *testing.T) {
 	h := newClockHost(t, synccore.Options{})
 	h.hello("near", 1, "root", clocksync.Quality{Source: "system"})
@@ -272,7 +272,7 @@ func TestAnOldStateBeginsAtItsEvidence(t *testing.T) {
 	}
 }
 
-// TestEveryHelloIsAnswered: one that is gone hears so each time that it says hello.
+// TestEveryHelloIsAnswered: a member that is gone hears so each time that it says hello.
 func TestEveryHelloIsAnswered(t *testing.T) {
 	h := newClockHost(t, synccore.Options{})
 	h.hello("a", 1, "root", clocksync.Quality{Source: "system"})

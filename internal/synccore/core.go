@@ -40,8 +40,8 @@ type Options struct {
 	// Reference is the clock domain whose readings are the reference time: the
 	// host's own at the root. Empty: there is none.
 	Reference clocksync.Domain `json:"reference,omitempty"`
-	// Timeline is that of the members' stamps. Empty: named as the reference, if
-	// there is one; otherwise that is not looked at.
+	// Timeline is the timeline of the members' stamps. Empty: named as the reference, if there
+	// is one; otherwise the timeline is not looked at.
 	Timeline clocksync.Timeline `json:"timeline,omitempty"`
 	// Relative says that Timeline, too, is the readings of Reference.
 	Relative bool `json:"relative,omitempty"`
@@ -57,7 +57,7 @@ type Options struct {
 	Began int64 `json:"began,omitempty"`
 }
 
-// Resolved are the options with what follows from the others filled in.
+// Resolved are the options with derived values filled in.
 func (o Options) Resolved() Options {
 	o.Relative = o.Reference != "" && (o.Timeline == "" || o.Relative)
 	if o.Timeline == "" {
@@ -73,16 +73,16 @@ const (
 	askPeriod   = time.Millisecond       // the least time between two questions to a threshold for the evidence it lacks
 	tickPeriod  = 250 * time.Millisecond // how often silence is looked at
 	awayLimit   = 2 * tickPeriod         // a longer time without a step means that the machine stood still, not its members
-	stashLimit  = 1024                   // reports kept behind a gap of one member: as many as it can send again
+	stashLimit  = 1024                   // reports kept behind a gap of a member: as many as it can send again
 	otherSilent = 5 * plan.Heartbeat     // a member of another group that says nothing for longer is forgotten
 	probesOut   = 2                      // probes to one member without an answer
 	goneKept    = time.Minute            // how long a gone member is remembered
 	maxGone     = 512                    // that are remembered, beside as many as there may be members
 	watchedFor  = 3 * time.Second        // in which people who look ask again
-	heardWithin = 2 * time.Second        // beyond a heartbeat: a decision on what was over longer ago says so
+	heardWithin = 2 * time.Second        // beyond a heartbeat: a decision on states that ended longer ago says so
 )
 
-// Core is the machine of one synchronizer. It is owned by one goroutine.
+// Core is the machine of a synchronizer. It is owned by one goroutine.
 type Core struct {
 	plan *plan.Level
 	opt  Options
@@ -123,7 +123,7 @@ type membership struct {
 	changed   bool // members are ready, or gone: the epoch is to be looked at
 	dropped   []monitor.Dropped
 	removing  []*member
-	strangers map[string]clocksync.Instant // when senders were told something
+	strangers map[string]clocksync.Instant // when senders last received an answer
 	domains   map[clocksync.Domain]*clockOrder
 	lacking   lacking
 	putOff    clocksync.Instant // when the next of those that wait to come back is let in
@@ -148,13 +148,13 @@ type multiplexers struct {
 	numbered []*multiplexer // by number, from 1
 }
 
-// lacking are the members of whom reports are missing.
+// lacking are the members with missing reports.
 type lacking struct {
 	list []*member
 	look clocksync.Instant // when one of them is next to be looked at
 }
 
-// local has what is judged beside the global state.
+// local has the rules judged beside the global state.
 type local struct {
 	partial *predicates.Scope // what a rule's own detector has found: the members of the runs
 	scope   *predicates.Scope // one member, for local conditions
@@ -169,7 +169,7 @@ type judgement struct {
 
 	ev        scgs.Event
 	spanless  bool      // ev has no span
-	tuple     bool      // a global state is in force, and in the scope
+	tuple     bool      // there is a current global state, and it is in the scope
 	judged    bool      // and it was judged
 	heads     uint64    // a sum over its states, by which it is known again
 	rejudge   bool      // something beside the members' states has changed
@@ -187,7 +187,7 @@ type judgement struct {
 	earlier   earlier
 }
 
-// scratch is space of one step.
+// scratch is space for a step.
 type scratch struct {
 	needs    []scgs.Need
 	parts    []scgs.Part
@@ -258,8 +258,8 @@ func nameSlot(name string) int {
 	return slot % len(membership{}.recent)
 }
 
-// inForce is the number of the epoch in force, 0 before the first and while there
-// are too few members.
+// inForce is the number of the current epoch, 0 before the first and while there are too few
+// members.
 func (r *membership) inForce() uint64 {
 	if r.paused {
 		return 0
@@ -326,7 +326,7 @@ func (c *Core) route(out *Output) {
 	}
 }
 
-// via is route for messages of one kind.
+// via is route for messages of a single kind.
 func via[M any](c *Core, list []wire.Addressed[M]) {
 	for i := range list {
 		if a := &list[i]; a.Group == "" && a.Via == "" {

@@ -26,8 +26,8 @@ type flighty struct {
 	left    clocksync.Instant // after the last of them
 }
 
-// countStay counts a stay in the epochs that is over, if it was short. Those of long ago do
-// not count any more.
+// countStay counts a stay in the epochs that is over, if it was short. Stays of long ago do not
+// count any more.
 func (c *Core) countStay(m *member) {
 	if c.now > c.admittedAt(m).Add(staysKept) || c.now.Sub(m.entered) >= shortStay {
 		m.stays = 0
@@ -53,8 +53,8 @@ func (c *Core) putOffText(m *member, now clocksync.Instant) string {
 	return fmt.Sprintf("the member came and went %d times, each within %v, and is admitted again in %v", m.stays, shortStay, rough(c.admittedAt(m).Sub(now).Seconds()))
 }
 
-// findEntering are the members that enter the next epoch beside those that stay. One that is
-// put off does so only if there would be too few without it.
+// findEntering are the members that enter the next epoch beside the members that stay. A member
+// that is put off does so only if there would be too few without it.
 func (c *Core) findEntering(staying int) []*member {
 	all := c.readyMembers()
 	ready := slices.DeleteFunc(slices.Clone(all), func(m *member) bool { return c.admittedAt(m) > c.now })

@@ -12,9 +12,9 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// each finds the runs of every member by itself: one report is enough to be certain of
-// one, and the others' states have no part in it. What was taken in was accepted by the
-// core's detector before, so that stamps and numbers are in order.
+// each finds the runs of each member separately: one report is enough to be certain of a run,
+// and the others' states have no part in it. The core's detector has accepted each report
+// before, so that stamps and numbers are in order.
 type each struct {
 	members  []oneRun // by number
 	free     []scgs.Member
@@ -24,7 +24,7 @@ type each struct {
 	epoch    uint64
 	index    uint64
 	ready    uint64 // of the run that Next has taken out
-	answered bool   // some run has lasted past what was awaited, since this was last reset
+	answered bool   // some run has lasted past the awaited time, since this was last reset
 }
 
 // lasted is the past of a run that has lasted for as long as was awaited.
@@ -55,7 +55,7 @@ func (e *each) prolong(one *oneRun, at clocksync.Stamp) {
 	}
 }
 
-// Epoch begins an epoch: the runs of members that stay go on.
+// Epoch begins an epoch: the runs of members that stay continue.
 func (e *each) Epoch(id uint64, remove []scgs.Member, add []scgs.Spec) []scgs.Member {
 	for _, m := range remove {
 		if one := e.find(m); one != nil {
@@ -165,7 +165,7 @@ func (e *each) Held(multiplexer int32, at clocksync.Stamp) scgs.Reason {
 // Needs appends nothing: no evidence of others decides.
 func (e *each) Needs(dst []scgs.Need) []scgs.Need { return dst }
 
-// Next takes out the next run that has begun, as a set of one.
+// Next takes out the next run that has begun, as a set with one run.
 func (e *each) Next(s *scgs.Set) bool {
 	if len(e.fresh) == 0 {
 		return false
@@ -205,7 +205,7 @@ func (e *each) Released(dst []scgs.Ref) []scgs.Ref {
 	return dst
 }
 
-// alone is what a predicate that is judged for each member has to remember of one.
+// alone is the memory of a predicate that is judged for each member, for a single member.
 type alone struct {
 	quiet      clocksync.Instant // no firing for it before that
 	suppressed uint64            // firings kept back since the last one
@@ -218,8 +218,8 @@ type alone struct {
 func (o *alone) held(ready uint64) bool { return o.shot >= max(ready, 1) }
 
 // readiesAgain reports whether a predicate with until is ready to fire again at a report of a member, whose
-// state is in the scope of one member: until is true, or it is not known whether it was. Last is the
-// report before.
+// state is in the member's own scope: until is true, or it is not known whether it was. Last is the report
+// before.
 func (j *judgement) readiesAgain(d *plan.Detector, r *wire.Report, last uint64) bool {
 	if r.End || r.Seq > last+1 {
 		return true
@@ -228,7 +228,7 @@ func (j *judgement) readiesAgain(d *plan.Detector, r *wire.Report, last uint64) 
 	return until == predicates.True || when == predicates.Unknown || when == predicates.False && until == predicates.Unknown
 }
 
-// spent reports whether a predicate may not fire again on what was found.
+// spent reports whether a predicate may not fire again on the runs found.
 func (w *runs) spent(f *found, r *plan.Rule, s *ruleState) bool {
 	if s.spent(r) || w.ones == nil {
 		return s.spent(r)
@@ -249,7 +249,7 @@ func (j *judgement) takeRemembered(w *runs, m *member) alone {
 	return alone{quiet: k.Quiet, fired: k.Fired, shot: k.Held}
 }
 
-// followOnes keeps what another machine remembers of a member up to date, in one that follows it.
+// followOnes keeps another machine's memory of a member up to date, in a machine that follows it.
 func (c *Core) followOnes(m *member, r *wire.Report) {
 	for i, rule := range c.plan.Rules {
 		if rule.Detector.Until == nil {
@@ -286,7 +286,7 @@ type KeptOne struct {
 	Held        uint64            `json:"held,omitempty"`  // up to this report its until was not true since it fired; 0: it is ready to fire again
 }
 
-// keptOnes are those of a rule, by name.
+// keptOnes are the remembered members of a rule, by name.
 func (c *Core) keptOnes(rule int) (list []KeptOne) {
 	for _, w := range c.runs {
 		if w.rule != rule || w.ones == nil {
@@ -309,7 +309,7 @@ func (c *Core) keptOnes(rule int) (list []KeptOne) {
 	return list
 }
 
-// one is what is remembered of a member, by its number in the core's detector.
+// one is the memory of a member, by its number in the core's detector.
 func (w *runs) one(index scgs.Member) *alone {
 	if int(index) >= len(w.numbers) || index < 0 || w.numbers[index] == noIndex {
 		return nil

@@ -10,15 +10,15 @@ import (
 	"github.com/gopegasus/pegasus/internal/synccore"
 )
 
-// standby is a machine that is told the inputs of a fleet's and the records of its program,
-// as lines of a journal, and records them.
+// standby is a machine that receives the inputs of a fleet's and the records of its program, as
+// lines of a journal, and records them.
 type standby struct {
 	f      *fleet
 	core   *synccore.Core
 	lines  *journal.Reader
 	record recorder
 	told   int  // records of the program
-	deaf   bool // it is told nothing any more
+	deaf   bool // it receives nothing any more
 }
 
 // attach has a standby come now, late or again.
@@ -67,7 +67,7 @@ func (s *standby) step(now clocksync.Instant, in *synccore.Input) {
 	}
 }
 
-// takeover has the standby go on in the next term, in place of the machine.
+// takeover has the standby continue in the next term, in place of the machine.
 func (f *fleet) takeover() {
 	s := f.stand
 	f.stand, f.tail = nil, nil

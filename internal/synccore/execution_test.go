@@ -55,10 +55,10 @@ const executionHeader = `synchronizers:
 //	body NAME RUN RESULT      a result of that run of the first program is handed over,
 //	                          whoever ran it, and even where the rest is cut
 //	cancel [WHY]              the program is cancelled
-//	restart                   the machine is rebuilt from its journal and goes on
+//	restart                   the machine is rebuilt from its journal and continues
 //	attach                    a standby comes, and is told from now on what the machine is told
 //	deafen                    it is not any more
-//	takeover                  it goes on in place of the machine
+//	takeover                  it continues in place of the machine
 //	keep                      of the journal what it has now will be left at the next restart
 //	wait DURATION
 //
@@ -220,7 +220,7 @@ func (s *execution) host(f *fleet) {
 	}
 }
 
-// settle lets time pass, and everybody say and do what is due.
+// settle lets time pass, and everybody say and do all that is due.
 func (s *execution) settle(d time.Duration) {
 	f := s.f
 	for end := f.now.Add(d); f.now < end; {

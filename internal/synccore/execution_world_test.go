@@ -44,7 +44,7 @@ const fieldHeader = `synchronizers:
 //   - no block begins again after a restart or takeover while it runs on a processor that obeys
 //     an earlier term and was not given up,
 //   - the result is that of a naive interpreter that takes the same branches,
-//   - a switch passes by a verdict of the epoch in force that said so,
+//   - a switch passes by a verdict of the current epoch that said so,
 //   - the journal leads to the same outputs, though what was not synced of it is lost
 //     when the machine is rebuilt,
 //   - once the trouble is over the program ends, or does when it is cancelled.
@@ -67,7 +67,7 @@ func TestExecutionsInWorlds(t *testing.T) {
 	}
 }
 
-// TestExecutionMutants: what is wrong with runs is noticed.
+// TestExecutionMutants: faults of runs are noticed.
 func TestExecutionMutants(t *testing.T) {
 	for name, bend := range map[string]func(w *field){
 		"a body is answered for before it is on the disk": func(w *field) {
@@ -117,7 +117,7 @@ func TestExecutionMutants(t *testing.T) {
 	}
 }
 
-// noticed runs a world that is bent, and tells what was noticed.
+// noticed runs a world that is bent, and tells the faults noticed.
 func noticed(bend func(*field), seed int) (why string) {
 	rapid.Custom(func(t *rapid.T) bool {
 		defer func() {
@@ -243,7 +243,7 @@ func computed(block, input string) string {
 	return strconv.Itoa(int(h.Sum32()))
 }
 
-// stop ends a block that is told to, now or when it gets to it.
+// stop ends a block that has to end, now or when it gets to it.
 func (w *field) stop(p *proc) {
 	if w.odds(3, "polite") {
 		return
@@ -466,7 +466,7 @@ func (w *field) trouble() {
 		}
 	case 5:
 		w.pass(1200 * time.Millisecond)
-	case 6: // A copy of what is over.
+	case 6: // A copy of a signal that is over.
 		if p.last.run > 0 && !p.runs {
 			b := plan.Body{Program: p.last.program, Run: p.last.run, Kind: wire.BodyResult, Text: "13"}
 			if _, ok := w.core.RunInput(p.name, b.Program, b.Run); !ok {
@@ -476,7 +476,7 @@ func (w *field) trouble() {
 	}
 }
 
-// check compares the result with that of a naive interpreter.
+// check compares the result with a naive interpreter's.
 func (w *field) check() {
 	n := &naive{field: w, at: map[string]int{}, next: map[string]int{}}
 	for i := range compiled(w.plan).Constructs() {
@@ -506,7 +506,7 @@ func (w *field) story() string {
 type naive struct {
 	*field
 	at   map[string]int // constructs by path
-	next map[string]int // where to go on in the log, by kind of event and construct
+	next map[string]int // where to continue in the log, by kind of event and construct
 }
 
 // pop is the next event of a kind about a construct, before the place limit in the log.
@@ -547,7 +547,7 @@ func (n *naive) construct(i int, replicas string, known map[string]string, limit
 	return value, program.Done
 }
 
-// skip leaves out what is told of a construct up to a place: it did not come to its end.
+// skip leaves out the events of a construct up to a place: it did not come to its end.
 func (n *naive) skip(i int, replicas string, limit int) {
 	info := compiled(n.plan).Info(i)
 	for e, _ := n.pop(monitor.ProgramPass, i, replicas, limit); e != nil; {
@@ -578,8 +578,7 @@ func (n *naive) skipAll(i int, replicas string, limit int) {
 	n.skip(i, replicas, limit)
 }
 
-// inside gives the result of what is inside a construct; ok is false if that is not
-// done.
+// inside gives the result of the inside of a construct; ok is false if that is not done.
 func (n *naive) inside(info program.Info, i int, replicas string, known map[string]string, limit int) (value string, ok bool) {
 	switch info.Kind {
 	case program.KindDo:

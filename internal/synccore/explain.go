@@ -18,11 +18,11 @@ import (
 // maxNamed is how many members a condition names.
 const maxNamed = 16
 
-// maxMissing is how many members are told to lack something.
+// maxMissing is how many members an explanation lists as lacking something.
 const maxMissing = 64
 
 // explainPredicate explains a predicate; false if there is none of that name. The instant is
-// not before that of the last step. It changes nothing, and costs O(members) and
+// not before the last step. It changes nothing, and costs O(members) and
 // [predicates.Expression.Explain].
 func (c *Core) explainPredicate(now clocksync.Instant, predicate string) (monitor.Explanation, bool) {
 	if predicate == config.BalanceName && c.planner != nil {
@@ -76,7 +76,7 @@ func (r *membership) some(members []int) *monitor.Some {
 	return s
 }
 
-// missing is a list of what is lacked.
+// missing is a list of the things that lack.
 type missing []monitor.Missing
 
 func (l *missing) add(kind, member, text string, since *float64) {
@@ -173,8 +173,8 @@ func (j *judgement) runsOf(rule int) *runs {
 	return nil
 }
 
-// missingMembers appends the members that an epoch lacks, and what is wrong with
-// those that are here.
+// missingMembers appends the members that an epoch lacks, and the faults of the members that
+// are here.
 func (c *Core) missingMembers(l *missing, now clocksync.Instant) {
 	if c.inForce() == 0 {
 		ready := len(c.readyMembers()) + len(c.inEpoch) - len(c.removing)

@@ -52,7 +52,7 @@ func (c *Core) RunInput(processor string, id, number uint64) (string, bool) {
 	return a.Input, a.Found
 }
 
-// Incarnation is that of a member, 0 if it is not known.
+// Incarnation is a member's incarnation, 0 if it is not known.
 func (c *Core) Incarnation(name string) uint64 {
 	if m := c.members[name]; m != nil {
 		return m.incarnation
@@ -77,7 +77,7 @@ func (c *Core) Domain(name string) clocksync.Domain {
 // Fail ends the machine as the policy of a silent member does.
 func (c *Core) Fail() { c.failed = true }
 
-// NextCauses are the numbers of firings of a source on witnesses, with those of earlier terms.
+// NextCauses are the numbers of firings of a source on witnesses, earlier terms included.
 func NextCauses(of control.Cause, witnesses []uint64, before map[uint64]uint32) (numbers []uint32) {
 	e, last := earlier{firings: map[control.Cause]uint32{}}, causes{Cause: control.Cause{Source: of.Source}}
 	for w, n := range before {

@@ -14,7 +14,7 @@ import (
 type Counts struct {
 	Reports   uint64                    // taken in, without copies
 	Gaps      uint64                    // in the reports of members, given up; and before incarnations, told by these
-	Collapsed uint64                    // local states given up because too many of one member waited
+	Collapsed uint64                    // local states given up because too many of a member waited
 	Global    uint64                    // global states
 	Partial   uint64                    // global states with unknown members
 	Runs      monitor.RunCounts         // of the program
@@ -24,8 +24,8 @@ type Counts struct {
 // strategies is how many balance.Names there are.
 const strategies = 4
 
-// BalanceCounts are the plans of the section balance by one strategy, and their moves:
-// those that were ordered, and what was considered or told and refused, in each plan.
+// BalanceCounts are the plans of the section balance by one strategy, and their moves: the
+// ordered moves, and the moves considered or told and refused, in each plan.
 type BalanceCounts struct {
 	Plans, Moves, Refused uint64 // since the machine was made
 }

@@ -45,8 +45,8 @@ type fleet struct {
 	carry   func(p *proc, deliver func())           // the network, either way
 	observe func()                                  // the output of a step
 	began   func(p *proc)                           // a block has begun on a processor
-	left    func(p *proc)                           // what runs there is told to end
-	kept    *recorder                               // what is left of the journal when the machine is rebuilt; nil: all
+	left    func(p *proc)                           // the run there has to end
+	kept    *recorder                               // the rest of the journal when the machine is rebuilt; nil: all
 	ran     map[uint64]string                       // where each run began
 	alter   func(*synccore.Input, *synccore.Output) // a mutant of the machine; may be nil
 	lazy    func(*synccore.Input) bool              // a mutant of the shell: what it does not wait for the disk for
@@ -74,7 +74,7 @@ type proc struct {
 	term   uint64 // that it obeys
 	last   task   // that has begun, or ended
 	runs   bool   // last has not ended
-	told   bool   // last was told to end
+	told   bool   // last had to end
 	own    uint64 // the entry of the block's region
 	input  string
 	body   *plan.Body // that nobody has taken yet
@@ -202,7 +202,7 @@ func (f *fleet) tear(pick func(n int) int) int {
 	return t.events
 }
 
-// restart goes on with the machine that the journal leads to, in the next term.
+// restart continues with the machine that the journal leads to, in the next term.
 func (f *fleet) restart() {
 	again := synccore.Options{Term: f.term + 1, Hold: plan.HoldKnown}
 	if f.kept != nil {
@@ -214,7 +214,7 @@ func (f *fleet) restart() {
 	f.call()
 }
 
-// raise has the machine go on in a later term, of which a member has told.
+// raise has the machine continue in a later term, of which a member has told.
 func (f *fleet) raise() {
 	f.term++
 	f.step(synccore.Input{Kind: synccore.InTerm, Term: f.term})
@@ -267,7 +267,7 @@ func (p *proc) stamp() clocksync.Stamp {
 	return clocksync.Stamp{Domain: "h", Mono: p.f.now, Within: clocksync.Unbounded}
 }
 
-// flush says what is due.
+// flush sends the messages that are due.
 func (p *proc) flush() {
 	if p.dead {
 		return
@@ -368,8 +368,8 @@ func (p *proc) set(field string, v scgs.Value) {
 	p.tell()
 }
 
-// serve takes the signals that wait: a start while nothing runs, and the
-// cancellation of what does.
+// serve takes the signals that wait: a start while nothing runs, and the cancellation of the
+// block that runs.
 func (p *proc) serve() {
 	for !p.runs {
 		s := p.feed(agentcore.Input{Kind: agentcore.InNext, Entry: p.entry, Delivery: control.AtCheck}).Signal
@@ -419,7 +419,7 @@ func (p *proc) process() string {
 	return fmt.Sprintf("%s, incarnation %d", p.name, p.core.Incarnation())
 }
 
-// end ends what runs. What it has come to waits until somebody hands it over.
+// end ends what runs. The result waits until the test hands it over.
 func (p *proc) end(phase string, kind wire.BodyKind, text string) {
 	if s := p.feed(agentcore.Input{Kind: agentcore.InExit, Entry: p.own}).Signal; s != nil {
 		p.feed(agentcore.Input{Kind: agentcore.InFinish, Signal: s, Fate: control.Applied})

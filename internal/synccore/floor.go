@@ -75,7 +75,7 @@ func (c *Core) noteChange() {
 	}
 }
 
-// holdsLast reports whether hold times may go on in the epoch that is about to begin: the last
+// holdsLast reports whether hold times may continue in the epoch that is about to begin: the last
 // global state was judged, and each member that leaves said so and was in it with its last state.
 func (c *Core) holdsLast() bool {
 	lasts := c.process == nil

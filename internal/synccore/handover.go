@@ -31,7 +31,7 @@ type Kept struct {
 	Members   []KeptMember       `json:"members,omitempty"`  // by name
 	PutOff    clocksync.Instant  `json:"put_off"`            // when the next of those that wait to come back is let in
 	Decisions uint64             `json:"decisions"`          // the number of the last one
-	Open      bool               `json:"open,omitempty"`     // a global state is in force
+	Open      bool               `json:"open,omitempty"`     // there is a current global state
 	Heads     uint64             `json:"heads"`              // the sum over its states
 	Memory    []scgs.Value       `json:"memory,omitempty"`   // by variable
 	Prev      [][]scgs.Value     `json:"prev,omitempty"`     // the global state before, a row for each member of the epoch; none if it is not known
@@ -40,7 +40,7 @@ type Kept struct {
 	After     uint64             `json:"after,omitempty"`    // see Letters
 	Left      []outbox.Letter    `json:"left,omitempty"`     // signals of earlier terms whose fates may be told yet
 	Give      clocksync.Instant  `json:"give,omitempty"`     // when these are given up
-	Led       []control.Decision `json:"led,omitempty"`      // the last ones of the terms before that it goes on with
+	Led       []control.Decision `json:"led,omitempty"`      // the last ones of the terms before that it continues
 	Floor     KeptFloor          `json:"floor,omitzero"`     // no hold time begins before it
 	Ended     [2]uint32          `json:"ended,omitzero"`     // the largest numbers of firings before the last reload
 	Entered   []regions.Kept     `json:"entered,omitempty"`  // regions that members have reported
@@ -83,10 +83,10 @@ type KeptRule struct {
 	At         clocksync.Instant `json:"at"`                   // see Fired
 	Shot       bool              `json:"shot,omitempty"`       // it has fired in this epoch
 	Shots      bool              `json:"shots,omitempty"`      // it has fired in this run
-	On         bool              `json:"on,omitempty"`         // it has fired on the global state in force, or was kept back
+	On         bool              `json:"on,omitempty"`         // it has fired on the current global state, or was kept back
 	First      clocksync.Instant `json:"first,omitempty"`      // its first firing since it was last ready again; 0: there was none
 	Epoch      uint64            `json:"epoch,omitempty"`      // of its last firing
-	Ones       []KeptOne         `json:"ones,omitempty"`       // of one that is judged for each member
+	Ones       []KeptOne         `json:"ones,omitempty"`       // of a rule that is judged for each member
 }
 
 // handover is where a machine stands that is retold the inputs of another one.
@@ -94,8 +94,8 @@ type handover struct {
 	retold bool              // they are not over yet
 	kept   *Kept             // of them
 	same   bool              // it has come to the same global state
-	led    clocksync.Instant // since when it goes on in place of that one
-	termAt clocksync.Instant // since when it goes on in its term
+	led    clocksync.Instant // since when it continues in place of that one
+	termAt clocksync.Instant // since when it continues in its term
 	before uint64            // the number of the last decision of that one
 	// The program as the other one's records lead to it; nil if one of them was missing.
 	recalled plan.Executor
@@ -124,8 +124,8 @@ func (c *Core) recallProgram(r *Record, out *Output) {
 	}
 }
 
-// Records are those of the program after the first ones. Whole is false if they are more than
-// are kept: then nobody can go on with them.
+// Records are the program's records after the first ones. Whole is false if they are more than
+// are kept: then no machine can continue with them.
 func (c *Core) Records(after int) (list []plan.Record, whole bool) {
 	if c.exec == nil {
 		return nil, true
@@ -133,12 +133,12 @@ func (c *Core) Records(after int) (list []plan.Record, whole bool) {
 	return c.exec.Log(after)
 }
 
-// Recalls reports whether the machine, which follows another one, could go on with the program.
+// Recalls reports whether the machine, which follows another one, could continue the program.
 func (h *handover) Recalls() bool { return h.recalled != nil }
 
-// Follows tells whether the machine has come to what the one that it follows had come to
-// when it was retold its inputs: only then do hold times, edges and prev go on. Before that
-// is over ready is false.
+// Follows tells whether the machine has reached the state of the machine that it follows when
+// it was retold its inputs: only then do hold times, edges and prev continue. Before that is
+// over ready is false.
 func (c *Core) Follows() (ready, same bool) { return !c.retold, c.same }
 
 // Kept is what the machine has in mind.
@@ -269,7 +269,7 @@ func (c *Core) Retell(tell func(*Input)) {
 			c.retellRest(m, queues[m], tell)
 		}
 	}
-	for _, m := range c.sorted { // In an order of its own: that of the first members.
+	for _, m := range c.sorted { // In an order of its own: the order of the first members.
 		if x := m.multiplexer; m.listed && x.listed[0] == m {
 			x.retell(tell)
 		}
@@ -277,7 +277,7 @@ func (c *Core) Retell(tell func(*Input)) {
 	tell(&Input{Kind: InTick})
 }
 
-// retellOthers tells what is known of members of other groups.
+// retellOthers tells the known state of members of other groups.
 func (c *Core) retellOthers(tell func(*Input)) {
 	for _, o := range c.plan.OtherGroups {
 		for _, m := range c.others[o.Name].sorted {
@@ -289,8 +289,8 @@ func (c *Core) retellOthers(tell func(*Input)) {
 	}
 }
 
-// retellRest tells of the states behind the one that the detector looks at, and of what
-// waits behind a gap.
+// retellRest tells the states behind the state that the detector looks at, and the reports that
+// wait behind a gap.
 func (c *Core) retellRest(m *member, queue []scgs.Part, tell func(*Input)) {
 	batch := func(b wire.Batch) {
 		b.Member, b.Incarnation, b.Again = m.name, m.incarnation, true
@@ -331,7 +331,7 @@ func (c *Core) retellRest(m *member, queue []scgs.Part, tell func(*Input)) {
 	}
 }
 
-// rosterPiece is how many members of a roster are told at once.
+// rosterPiece is how many members of a roster a message tells at once.
 const rosterPiece = 32
 
 // retell tells the roster of a multiplexer.
@@ -348,10 +348,10 @@ func (x *multiplexer) retell(tell func(*Input)) {
 	}
 }
 
-// takeIntent takes what another machine has in mind. A machine that is retold its inputs
-// begins its epoch, and takes over the rest when they are over. Any other one, whose clock
-// may be another, takes over the memory, what the predicates have fired on last, and of
-// cooldowns what was left of them.
+// takeIntent takes another machine's intent. A machine that is retold its inputs begins its
+// epoch, and takes over the rest when they are over. Any other one, whose clock may be another,
+// takes over the memory, the last occasions on which the predicates fired, and the rest of
+// their cooldowns.
 func (c *Core) takeIntent(k *Kept, out *Output) {
 	if why := c.unfit(k); why != "" {
 		out.addReject(c.plan.Name, "what another machine has in mind cannot be taken over: "+why)
@@ -498,8 +498,7 @@ func (k *Kept) letters(yield func(*outbox.Letter) bool) {
 	}
 }
 
-// takeRetold takes an input that is retold. What it would lead to by itself counts for
-// nothing.
+// takeRetold takes an input that is retold. The outputs of the input count for nothing.
 func (c *Core) takeRetold(in *Input, out *Output) {
 	if in.Kind == InTick && c.kept != nil {
 		c.takeOver(out)
@@ -569,8 +568,8 @@ func (j *judgement) hasMade(s *ruleState, made *control.Cause) {
 	j.earlier.firings[control.Cause{Source: made.Source, Witness: made.Witness}] = made.Firing
 }
 
-// takeOver ends what is retold: the predicates are judged on what the members have said, which
-// counts for nothing by itself, and stand where they stood.
+// takeOver ends the retelling: the predicates are judged on the members' reports, without an
+// effect, and stand where they stood.
 func (c *Core) takeOver(out *Output) {
 	k := c.kept
 	c.retold, c.kept = false, nil
@@ -606,7 +605,7 @@ func (c *Core) takeOver(out *Output) {
 	out.Wake = c.nextWake()
 }
 
-// heardBefore counts silence as the other machine does: what was retold was said before. A
+// heardBefore counts silence as the other machine does: retold messages were said before. A
 // multiplexer was heard no later than any of its members.
 func (c *Core) heardBefore(k *Kept) {
 	c.looked, c.reached = k.Looked, k.Reached
@@ -625,7 +624,7 @@ func (c *Core) heardBefore(k *Kept) {
 }
 
 // succeedLeader is for a machine that has followed another machine, and takes its place: the
-// detectors of rules begin with the states in force, and the section balance by itself.
+// detectors of rules begin with the current states, and the section balance begins again.
 func (c *Core) succeedLeader() {
 	c.opt.Follows, c.led, c.before = false, c.now, c.decisions
 	c.parts = c.det.Witness(c.parts[:0])
@@ -703,8 +702,8 @@ const (
 	fnvPrime  = 1099511628211
 )
 
-// Goes is how a predicate goes on after the machine was retold: whole or, if not, what of
-// it begins again.
+// Goes is how a predicate continues after the machine was retold: whole or, if not, which part
+// of it begins again.
 func (c *Core) Goes(r *plan.Rule) (again string) {
 	switch {
 	case r.Detector.Exists():
@@ -717,5 +716,5 @@ func (c *Core) Goes(r *plan.Rule) (again string) {
 	return ""
 }
 
-// Term is the one that the machine is in.
+// Term is the term that the machine is in.
 func (c *Core) Term() uint64 { return c.opt.Term }

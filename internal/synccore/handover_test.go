@@ -55,9 +55,9 @@ func (f *follower) step(now clocksync.Instant, in *synccore.Input) {
 	f.core.Step(rec.Now, &rec.Input, &f.out)
 }
 
-// TestSucceeds: a machine that follows goes on in a later term a second after the other one
-// was heard last. All that it decides is true, no firing is applied twice, each signal has
-// a fate, and memory and edges are those of the other one.
+// TestSucceeds: a machine that follows continues in a later term a second after the other one
+// was heard last. All that it decides is true, no firing is applied twice, each signal has a
+// fate, and memory and edges equal the other one's.
 func TestSucceeds(t *testing.T) {
 	taken, warm := 0, 0
 	for s := range uint64(1 + worlds(t)/5) {
@@ -171,9 +171,9 @@ func TestRetellsWhoIsDistrusted(t *testing.T) {
 	}
 }
 
-// TestGoesOnTwice: a signal without a fate has one in the end, though the machine that goes on knows
-// it from one that went on with it; and one that this has decided on by itself, without the leader,
-// was never sent.
+// TestGoesOnTwice: a signal without a fate has one in the end, though the machine that continues knows
+// it from a machine that continued it; and a signal that this machine has decided on alone, without
+// the leader, was never sent.
 func TestGoesOnTwice(t *testing.T) {
 	c := newCauser(t, 1)
 	for _, name := range []string{"a", "b"} {
@@ -205,8 +205,9 @@ func TestGoesOnTwice(t *testing.T) {
 	}
 }
 
-// TestRetellsWhoIsGone: a machine that is retold all knows who is gone, as which incarnation, why,
-// and how far its reports had come: so what is lost before it comes back shows as a gap there as well.
+// TestRetellsWhoIsGone: a machine that is retold all knows the members that are gone, as which
+// incarnation, why, and how far their reports had come: so a report lost before it comes back shows as
+// a gap there as well.
 func TestRetellsWhoIsGone(t *testing.T) {
 	c := newCauser(t, 1)
 	for _, name := range []string{"a", "b"} {
@@ -237,7 +238,7 @@ func TestRetellsWhoIsGone(t *testing.T) {
 	}
 }
 
-// TestCallsWhoHasNotHeardOfTheTerm: a member that says nothing in a term which goes on with another
+// TestCallsWhoHasNotHeardOfTheTerm: a member that says nothing in a term which continues with another
 // one is asked for a hello, at most every half a second, until it has said it.
 func TestCallsWhoHasNotHeardOfTheTerm(t *testing.T) {
 	c := newCauser(t, 1)

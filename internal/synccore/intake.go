@@ -49,10 +49,10 @@ func (c *Core) takeBatch(from string, b *wire.Batch, out *Output) {
 	}
 }
 
-// inOrder takes in the first reports of a batch as long as each is the member's next one
-// and begins a state that can be handed to the detector at once. It returns how many
-// those are: it does with them what report does, and looks once at what is the same for
-// all of them.
+// inOrder takes in the first reports of a batch as long as each is the member's next one and
+// begins a state that can be handed to the detector at once. It returns how many those are: it
+// does with them what report does, and looks once at the parts that are the same for all of
+// them.
 func (c *Core) inOrder(m *member, reports []wire.Report, out *Output) int {
 	if c.general || m.index == noIndex || m.behind() || m.late.Seq > m.last {
 		return 0
@@ -94,8 +94,8 @@ func (r *membership) plain(row []scgs.Value) bool {
 	return true
 }
 
-// kindsOf are the types of the fields whose values fit if they are of that type, and of
-// the others one that no value has.
+// kindsOf are the types of the fields whose values fit if they are of that type, and of the
+// others a type that no value has.
 func kindsOf(state scgs.Schema) []scgs.Type {
 	kinds := make([]scgs.Type, len(state))
 	for i, f := range state {
@@ -114,8 +114,8 @@ func (m *member) ownStamp(at *clocksync.Stamp) {
 	}
 }
 
-// findSender finds the member a frame comes from. One that is not known under this
-// incarnation is asked to introduce itself, or told that it was dropped.
+// findSender finds the member a frame comes from. A member that is not known under this
+// incarnation is asked to introduce itself, or learns that it was dropped.
 func (c *Core) findSender(from, member string, incarnation uint64, out *Output) *member {
 	if member != from {
 		out.addRefusal(monitor.RejectSender, from, fmt.Sprintf("a frame of %q on the subject of %q", member, from))
@@ -174,8 +174,8 @@ func (c *Core) dismissMember(from string, m *member, out *Output) {
 	c.addWelcome(from, m.incarnation, out).Reason = m.why
 }
 
-// toldLately reports whether a sender was told something within the last resendWait,
-// and notes that it is told now.
+// toldLately reports whether a sender received an answer within the last resendWait, and notes
+// that it receives one now.
 func (c *Core) toldLately(from string) bool {
 	if asked, ok := c.strangers[from]; ok && c.now.Sub(asked) < resendWait {
 		return true
@@ -189,8 +189,8 @@ func (c *Core) toldLately(from string) bool {
 
 const maxStrangers = 4096
 
-// takeReport takes one report at once, keeps it behind a gap, or refuses it. Its state began
-// at the stamp at, which is that of r made comparable.
+// takeReport takes one report at once, keeps it behind a gap, or refuses it. Its state began at
+// the stamp at, which is r's stamp made comparable.
 func (c *Core) takeReport(m *member, r *wire.Report, at *clocksync.Stamp, out *Output) {
 	switch {
 	case r.Seq <= m.last:
@@ -203,8 +203,8 @@ func (c *Core) takeReport(m *member, r *wire.Report, at *clocksync.Stamp, out *O
 	}
 }
 
-// ahead reports whether reports before that one are missing. The first one that is told
-// of a member may have any number.
+// ahead reports whether reports before that one are missing. The first report of a member may
+// have any number.
 func ahead(m *member, seq uint64) bool {
 	return seq > m.last+1 && seq > m.lost && (m.last > 0 || len(m.stash) > 0 || m.index != noIndex)
 }
@@ -220,7 +220,7 @@ func (c *Core) lose(m *member, seq uint64) {
 	m.newest = newest{}
 }
 
-// compare counts what is missing between the reports of two incarnations of a process.
+// compare counts the reports missing between two incarnations of a process.
 func (r *membership) compare(m *member, seq uint64) {
 	if m.last == 0 && m.before > 0 && seq > m.before+1 {
 		r.between++

@@ -27,8 +27,8 @@ const (
 	InLevel                    // a changed configuration is to be followed from now on
 	InBody                     // a processor hands over the result of a run
 	InCancel                   // the program is to end, for Reason
-	InRestart                  // the process was ended, and another one goes on with the program
-	InTerm                     // the synchronizer goes on in Term: a member is fenced by a later one than this, or the process that led is gone
+	InRestart                  // the process was ended, and another one continues the program
+	InTerm                     // the synchronizer continues in Term: a member is fenced by a later one than this, or the process that led is gone
 	InAlive                    // a multiplexer has evidence of states of its members
 	InShared                   // what a multiplexer says of all its members: its roster, and evidence
 	InKept                     // what another machine has in mind, whose inputs are retold
@@ -54,10 +54,10 @@ type Input struct {
 	Shared *wire.Bundle    // of InShared; From is the multiplexer, and the parts and Alive do not count
 	At     clocksync.Stamp // of InEvidence and InProcess, and of a thread's InBatch
 	Row    []scgs.Value    // of InProcess, by the declared process
-	// Timeline is that of the reference clock by now.
+	// Timeline is the timeline of the reference clock by now.
 	Timeline clocksync.Timeline
 	Level    *plan.Level // of InLevel: kept
-	Person   string      // of InLevel: who has asked for it, as the subject proves; for the journal alone
+	Person   string      // of InLevel: the user that has asked for it, as the subject proves; for the journal alone
 	Body     *plan.Body  // of InBody
 	Reason   string      // of InCancel, for people
 	Restart  *Options    // of InRestart: of the new life, in a larger term
@@ -69,7 +69,7 @@ type Input struct {
 	// is news: what had come to the server until then has been taken in. As long as none is
 	// known, members are taken to be heard at all times.
 	Reached clocksync.Instant
-	// Watched is set in an InTick if somebody looks at the states by now: for a while, then, all are
+	// Watched is set in an InTick if a user looks at the states by now: for a while, then, all are
 	// asked for evidence, as without [Options.OnDemand].
 	Watched bool
 	// More is set if the next input waits already: then nobody is probed yet, as
@@ -91,7 +91,7 @@ type Output struct {
 	Verdicts []monitor.Verdict      // firings, and changes of truth
 	Epochs   []monitor.Epoch        // that began, or ended with too few members
 	Fates    []monitor.Fate         // of signals, final
-	Rejected []monitor.Rejection    // of what members sent
+	Rejected []monitor.Rejection    // of the members' messages
 	Clocks   []monitor.Clock        // members that lost or found their bound
 	Reloads  []monitor.Reload       // configurations that were gone over to, or refused
 	Program  []monitor.ProgramEvent // steps of the program

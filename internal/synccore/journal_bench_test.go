@@ -21,8 +21,8 @@ synchronizers:
       all-idle: {when: "all(members, .phase == \"idle\")"}
 `
 
-// BenchmarkJournal steps a machine of 100 members with batches of some reports, each
-// with a new state, with and without a journal. The time is that of a batch.
+// BenchmarkJournal steps a machine of 100 members with batches of some reports, each with a new
+// state, with and without a journal. The time is per batch.
 func BenchmarkJournal(b *testing.B) {
 	for _, journal := range []bool{false, true} {
 		for _, reports := range []int{1, 16} {

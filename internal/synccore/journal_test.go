@@ -43,8 +43,8 @@ func (r *recorder) step(t tester, core *synccore.Core, now clocksync.Instant, in
 	r.text = journal.AppendOutput(text, &r.digest)
 }
 
-// replay steps a fresh machine through a journal, wants the same outputs, and
-// records it again. Beside it steps one that has no shorter way for what is usual.
+// replay steps a fresh machine through a journal, wants the same outputs, and records it again.
+// Beside it steps a machine that has no shorter way for usual inputs.
 func replay(t *testing.T, text []byte) (again recorder, j *journal.Reader) {
 	t.Helper()
 	j, err := journal.Read(bytes.NewReader(text))

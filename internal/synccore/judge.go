@@ -26,7 +26,7 @@ type ruleState struct {
 	holding bool
 	since   clocksync.Instant // on the clock of the epoch's spans
 	due     clocksync.Instant // when to ask for evidence that it held long enough, or to fire after all
-	asked   bool              // for that evidence, on the global state in force
+	asked   bool              // for that evidence, on the current global state
 	kept    bool              // only the cooldown keeps it from firing
 	// Beyond the epoch:
 	quiet      clocksync.Instant // no firing before that
@@ -76,7 +76,7 @@ type set struct {
 }
 
 // rearmAll makes every predicate fire at its first true, as a new epoch does. Hold times that run
-// go on until the first verdict of the epoch if they last.
+// continue until the first verdict of the epoch if they last.
 func (j *judgement) rearmAll(lasts bool) {
 	for i := range j.states {
 		s := &j.states[i]
@@ -115,8 +115,8 @@ func (c *Core) sweepDetector(out *Output) {
 	c.tuple = c.det.Open()
 }
 
-// next finds the next global state, or the end of one if somebody waits for it. When it
-// holds is looked up only if that is asked for.
+// next finds the next global state, or the end of a global state if a rule waits for it. When
+// it holds is looked up only if that is asked for.
 func (c *Core) next() bool {
 	if c.exec == nil && !c.plan.Summary() && !c.waits() && !c.general {
 		c.spanless = true
@@ -126,8 +126,8 @@ func (c *Core) next() bool {
 	return c.det.Next(&c.ev)
 }
 
-// dated fills in when the global state under judgement holds, if its span is that of
-// the event and was left out.
+// dated fills in when the global state under judgement holds, if its span equals the event's
+// span and was left out.
 func (c *Core) dated(span *scgs.Span) *scgs.Span {
 	if c.spanless && span == &c.ev.Span {
 		*span, _ = c.det.Current()
@@ -175,7 +175,7 @@ func (c *Core) opened(out *Output) {
 }
 
 func (c *Core) closed(out *Output) {
-	if c.ev.Epoch == c.epoch { // Else the scope and the witness are of the next epoch already, in which the hold times go on.
+	if c.ev.Epoch == c.epoch { // Else the scope and the witness are of the next epoch already, in which the hold times continue.
 		c.checkHolds(&c.ev.Span, out)
 	}
 	c.programAdvance(out)
@@ -215,9 +215,9 @@ func (c *Core) judgeRound(span *scgs.Span, step bool, out *Output) {
 	c.rememberSet()
 }
 
-// rememberSet puts what predicates have set into the memory. If several have set one
-// variable, that of the first in order of priority stays. If that changes a variable, the
-// predicates are judged again.
+// rememberSet puts what predicates have set into the memory. If several have set one variable,
+// the value of the first in order of priority stays. If that changes a variable, the predicates
+// are judged again.
 func (c *Core) rememberSet() {
 	changed := false
 	for i, s := range c.sets {
@@ -440,8 +440,9 @@ func (j *judgement) waits() bool {
 	return found
 }
 
-// checkHolds fires what has held for long enough by the end of a span of the global state in
-// force, if it was judged: no hold time goes on over one that was not.
+// checkHolds fires the rules that have held for long enough by the end of a span of the current
+// global state, if it was judged: no hold time continues over a global state that was not
+// judged.
 func (c *Core) checkHolds(span *scgs.Span, out *Output) {
 	_, to, ok := stretch(span)
 	if !ok || !c.judged {
@@ -495,9 +496,9 @@ type occasion struct {
 // newestState stands for a state that was not judged: the newest counts.
 const newestState = math.MaxUint64
 
-// fireOn fires on the global state in the scope. A firing that the cooldown keeps back
-// follows when the cooldown is over, if the state is still in force then. It reports
-// whether that settles what there is to tell of the predicate.
+// fireOn fires on the global state in the scope. A firing that the cooldown keeps back follows
+// when the cooldown is over, if the state is still current then. It reports whether that
+// settles all there is to tell of the predicate.
 func (c *Core) fireOn(r *plan.Rule, s *ruleState, span *scgs.Span, out *Output) bool {
 	o := occasion{scope: c.scope, since: s.settledTill(r), owed: s.owed}
 	if o.since > 0 && !c.reachesNewcomer(r, &o) {
@@ -542,8 +543,8 @@ func (c *Core) keepsBack(r *plan.Rule, s *ruleState, kept *bool, v monitor.Verdi
 	return true, true
 }
 
-// fireRule makes a decision: it evaluates what the predicate sets and sends. The parts
-// of what it fires on are in c.parts.
+// fireRule makes a decision: it evaluates what the predicate sets and sends. The states that it
+// fires on are in c.parts.
 func (c *Core) fireRule(r *plan.Rule, s *ruleState, o *occasion, out *Output) {
 	s.armed, s.shot, s.shots, s.epoch, s.owed = false, true, true, c.epoch, nil
 	if s.first == 0 {
@@ -583,7 +584,7 @@ func (c *Core) fireRule(r *plan.Rule, s *ruleState, o *occasion, out *Output) {
 	}
 }
 
-// overFor is for how long one of c.parts had been over, by what is known of its member, if
+// overFor is for how long one of c.parts had been over, by the newest report of its member, if
 // that is longer than it may take to hear from all.
 func (c *Core) overFor() time.Duration {
 	longest := time.Duration(0)
@@ -692,8 +693,8 @@ func (c *Core) sendProbes(out *Output) {
 	}
 }
 
-// sendProbe sends a probe, unless one that asks for as much, or the most that may be, wait
-// for an answer: the answers show what is still needed.
+// sendProbe sends a probe, unless a probe that asks for as much, or the greatest permitted
+// number, waits for an answer: the answers show which evidence is still needed.
 func (c *Core) sendProbe(m *member, seq uint64, n scgs.Need, out *Output) {
 	n.Seq = seq
 	if c.readsReference(m) && n.AfterTime != clocksync.MinInstant {

@@ -70,7 +70,7 @@ synchronizers:
 	return plans.Get("tsync")
 }
 
-// threads are the members as the machines are told of them.
+// threads are the members as the machines know them.
 type threads struct {
 	now, mono clocksync.Instant
 	seq       [3]uint64 // 0: not there
@@ -146,7 +146,7 @@ func judged(level *plan.Level) *plan.Level {
 	return &own
 }
 
-// TestOnlyWhatChanged runs beside the machine one that judges every predicate on
+// TestOnlyWhatChanged runs beside the machine another machine that judges every predicate on
 // every global state: all that they put out is the same.
 func TestOnlyWhatChanged(t *testing.T) {
 	fired, verdicts, epochs := 0, 0, 0

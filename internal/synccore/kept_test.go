@@ -108,7 +108,7 @@ func TestLetterToAGroupThatIsNoMore(t *testing.T) {
 	}
 }
 
-// TestEarlierTerm: a machine never goes on in a term that does not follow its own.
+// TestEarlierTerm: a machine never continues in a term that does not follow its own.
 func TestEarlierTerm(t *testing.T) {
 	c := keptCore(t)
 	var out synccore.Output

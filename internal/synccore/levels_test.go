@@ -89,7 +89,7 @@ func newLevel(a *actor) *level {
 	return l
 }
 
-// change sets a new state of one thread, and of all that have none yet.
+// change sets a new state of a thread, and of all that have none yet.
 func (l *level) change() {
 	chosen := l.rng.IntN(len(l.threads))
 	for i, th := range l.threads {

@@ -102,7 +102,7 @@ func (l *limiter) wants(what, got, want string) {
 }
 
 // TestLimits: what fires once, for each member, or after another one, does so over new epochs and
-// reloads, and in a machine that has followed and goes on.
+// reloads, and in a machine that has followed and continues.
 func TestLimits(t *testing.T) {
 	for _, taken := range []bool{false, true} {
 		l := &limiter{t: t, core: synccore.New(compile(t, limited), synccore.Options{Term: 1}), seqs: map[string]uint64{}}
@@ -158,7 +158,7 @@ synchronizers:
       any: {when: "any(members, .n > 300)", until: "all(members, .n < 100)", signal: []}
 `
 
-// TestUntilOverATakeover: a machine that goes on in place of another one knows which predicates are not
+// TestUntilOverATakeover: a machine that continues in place of another one knows which predicates are not
 // ready to fire again, by all that their members have told since they fired.
 func TestUntilOverATakeover(t *testing.T) {
 	for _, later := range []bool{false, true} {
@@ -166,7 +166,7 @@ func TestUntilOverATakeover(t *testing.T) {
 	}
 }
 
-// untilOverATakeover has the machine that goes on follow from the start or, if later is set, since just before.
+// untilOverATakeover has the machine that continues follow from the start or, if later is set, since just before.
 func untilOverATakeover(t *testing.T, later bool) {
 	t.Helper()
 	for _, c := range []struct {
@@ -217,7 +217,7 @@ func untilOverATakeover(t *testing.T, later bool) {
 	}
 }
 
-// TestLimitsOfAnotherMachine: a machine that goes on from what another one had in mind, on another clock,
+// TestLimitsOfAnotherMachine: a machine that continues from what another one had in mind, on another clock,
 // knows for which members a predicate has fired.
 func TestLimitsOfAnotherMachine(t *testing.T) {
 	for incarnation, want := range map[uint64]string{1: "", 2: "cool of a, once-each of a, sticky of a"} {

@@ -67,7 +67,7 @@ type member struct {
 	losses  losses
 	late    wire.Evidence // of a state behind the gap
 	regions []wire.Region
-	state   scgs.Change // in the tuple in force
+	state   scgs.Change // in the current tuple
 	share   uint64      // of that in [judgement].heads
 	same    wire.Same   // the last state of it that began again
 	joined  uint64      // the epoch that it entered with
@@ -137,9 +137,10 @@ func (c *Core) takeHello(from string, h *wire.Hello, out *Output) {
 		w.Refused, w.Reason, w.Timeline = true, reason, timeline
 		switch {
 		case class != monitor.RejectReplaced:
-		case m.gone || h.Term == 0: // It goes on at once.
-			// A new life, whose clock may be behind, goes above. One that was taken in before, and
-			// replaced, waits for the other to be gone: so two that live do not contend for the name.
+		case m.gone || h.Term == 0: // It continues at once.
+			// A new life, whose clock may be behind, goes above. An incarnation that was taken in
+			// before, and replaced, waits for the other to be gone: so two living processes do not
+			// contend for the name.
 			w.NextSeq = m.incarnation
 		default:
 			m.waits = waiting{h.Incarnation, h.Multiplexer}
@@ -259,7 +260,7 @@ func (c *Core) enter(m *member, h *wire.Hello) {
 		within: clocksync.Unbounded, lacked: lacked{repairing: m.repairing}, flighty: m.flighty, losses: m.losses,
 		weight: wire.Weight(m.name, h.Incarnation), causes: h.Causes, over: h.Over, common: h.Common,
 	}
-	if h.Term > 0 && h.Leader == c.plan.Name { // It was taken in before, and its numbers go on.
+	if h.Term > 0 && h.Leader == c.plan.Name { // It was taken in before, and its numbers continue.
 		m.before = max(old.before, old.last)
 	}
 	c.outbox.Look() // For signals to the old one.
@@ -336,12 +337,12 @@ func (c *Core) callWaiting(m *member, why string, out *Output) {
 	out.Welcomes[len(out.Welcomes)-1].Via = w.via
 }
 
-// forget drops what is known of members that have been gone for long.
+// forget drops the records of members that have been gone for long.
 func (c *Core) forget() {
 	c.forgetThose(func(m *member) bool { return c.now.Sub(m.heard) > goneKept })
 }
 
-// forgetSome drops what is known of some members that are gone, many at once: those that were
+// forgetSome drops the records of some members that are gone, many at once: those that were
 // heard the longest ago, and before them those that need not wait to come back.
 func (c *Core) forgetSome() {
 	gone := make([]*member, 0, c.absent)
@@ -360,7 +361,7 @@ func (c *Core) forgetSome() {
 	c.forgetThose(func(m *member) bool { return old[m] })
 }
 
-// forgetThose drops what is known of the members that are gone and old.
+// forgetThose drops the records of the members that are gone and old.
 func (c *Core) forgetThose(old func(*member) bool) {
 	c.sorted = slices.DeleteFunc(c.sorted, func(m *member) bool {
 		if !m.gone || m.index != noIndex || !old(m) {
@@ -375,8 +376,7 @@ func (c *Core) forgetThose(old func(*member) bool) {
 	})
 }
 
-// nextEpoch puts a new epoch in force if members are ready or gone, and reports
-// whether it did.
+// nextEpoch begins a new epoch if members are ready or gone, and reports whether it did.
 func (c *Core) nextEpoch(out *Output) bool {
 	if !c.changed && c.now < c.putOff {
 		return false
@@ -428,7 +428,7 @@ func (c *Core) resetScope() {
 	c.ondemand.resetMembers(c.inEpoch, names)
 }
 
-// tellEpoch tells of the epoch by now: who takes part, who has joined, and who is gone.
+// tellEpoch tells of the epoch by now: which members take part, have joined, and are gone.
 func (c *Core) tellEpoch(joined []*member, out *Output) {
 	e := monitor.Epoch{Epoch: c.inForce(), Dropped: slices.Clone(c.dropped)}
 	for _, m := range c.inEpoch {

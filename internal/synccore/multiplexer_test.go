@@ -40,7 +40,7 @@ func TestWorldOfMultiplexers(t *testing.T) {
 	}
 }
 
-// multiplexer speaks for the members of one host.
+// multiplexer speaks for the members of a host.
 type multiplexer struct {
 	*world
 	name        string
@@ -72,8 +72,8 @@ func (w *world) share() {
 	}
 }
 
-// pass sends what is due, with evidence of all. Another member may begin a state while it
-// is at it, which is told later, although the evidence was read before.
+// pass sends the due messages, with evidence of all. Another member may begin a state
+// meanwhile, which is reported later, although the evidence was read before.
 func (c *multiplexer) pass() {
 	c.now++
 	at := c.actors[0].stampAt(c.now)
@@ -421,7 +421,7 @@ func (c *refused) whole(now clocksync.Instant, a, b uint64) string {
 
 // TestRefusedReportIsTakenForLost: it is not asked for, as it would be refused again. The
 // evidence of all counts for the others, and nothing is known of that member, not even that
-// its state before goes on, until it reports again.
+// its state before continues, until it reports again.
 func TestRefusedReportIsTakenForLost(t *testing.T) {
 	one, zero := scgs.IntValue(1), scgs.IntValue(0)
 	for name, bad := range map[string]wire.Report{

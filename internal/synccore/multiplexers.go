@@ -11,7 +11,7 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// multiplexer is what the synchronizer knows of one: which members have said that it
+// multiplexer is the synchronizer's record of a multiplexer: which members have said that it
 // speaks for them, and which of them are on its roster.
 type multiplexer struct {
 	name    string
@@ -39,12 +39,12 @@ type probing struct {
 	asked     clocksync.Instant // when the first of them went out
 	probed    clocksync.Instant
 	probedFor scgs.Need
-	idle      bool          // what came since the last of them is no newer than what was there
+	idle      bool          // the messages since the last of them were no newer than the evidence there
 	pause     time.Duration // until that is repeated
 }
 
-// answeredBy takes note of newer evidence. Strictly, a probe is out until its answer is here: what came
-// by itself is none, and that of two which came first is of the first one.
+// answeredBy takes note of newer evidence. Strictly, a probe is out until its answer is here: unasked
+// evidence is no answer, and of two answers the one which came first is of the first probe.
 func (a *probing) answeredBy(at *clocksync.Stamp, strictly bool) {
 	n := &a.probedFor
 	if a.idle = false; strictly && (at.Mono <= n.AfterMono || n.AfterTime != clocksync.MinInstant && at.Within.Earliest <= n.AfterTime) {
@@ -54,8 +54,8 @@ func (a *probing) answeredBy(at *clocksync.Stamp, strictly bool) {
 	a.probes = 0
 }
 
-// due reports whether the last probe is to be repeated. What comes for it and is nothing
-// new makes the pause longer, or two processes of one name would be asked without end.
+// due reports whether the last probe is to be repeated. An answer without news makes the pause
+// longer, or two processes with one name would be asked without end.
 func (a *probing) due(now clocksync.Instant, longest time.Duration) bool {
 	if now.Sub(a.probed) < a.pause {
 		return false
@@ -155,8 +155,8 @@ func (c *Core) checkMultiplexer(in *Input, out *Output) bool {
 	return false
 }
 
-// introduceBy is introduce for a member that a multiplexer brings or names. It reports
-// whether the member is told something now.
+// introduceBy is introduce for a member that a multiplexer brings or names. It reports whether
+// the member receives something now.
 func (c *Core) introduceBy(multiplexer, name string, m *member, incarnation uint64, out *Output) bool {
 	told := len(out.Welcomes)
 	c.askHello(name, m, incarnation, out)
@@ -335,7 +335,7 @@ func (m *member) reachReport(seq uint64) {
 	m.last = seq
 }
 
-// losses are what is lost of a member's states, through all its incarnations.
+// losses are the lost states of a member, through all its incarnations.
 type losses struct{ gaps, states uint64 }
 
 func (l *losses) addLoss(states uint64) { l.gaps, l.states = l.gaps+1, l.states+states }

@@ -46,7 +46,7 @@ var otherRules = []string{
 }
 
 // demand is a system whose members change their states and whose messages take their time
-// whatever the machine asks: two machines that are run on it are told the same.
+// whatever the machine asks: two machines that are run on it receive the same.
 type demand struct {
 	t        *testing.T
 	config   string
@@ -58,14 +58,14 @@ type demand struct {
 	codec    *wire.BatchCodec
 	out      synccore.Output
 	wake     clocksync.Instant
-	began    clocksync.Instant // what was sent before is not counted
+	began    clocksync.Instant // messages sent before are not counted
 	stepped  func()            // after each step; may be nil
 	probes   int
 	batches  int
 	verdicts []dated
 }
 
-// dated is a verdict and when it was told.
+// dated is a verdict and when it was reported.
 type dated struct {
 	predicate, text string
 	fired           bool
@@ -235,13 +235,13 @@ func (d *demand) down(to string, frame []byte, err error) {
 	}
 }
 
-// carry delivers a message of one direction after those before it.
+// carry delivers a message after the earlier messages in its direction.
 func (m *supplier) carry(way int, deliver func()) {
 	m.arrived[way] = max(m.arrived[way]+1, m.now.Add(m.delay[way](m.now)))
 	m.after(m.arrived[way].Sub(m.now), deliver)
 }
 
-// stamp is that of now, and some nanoseconds.
+// stamp is the present stamp, and some nanoseconds.
 func (m *supplier) stamp(more clocksync.Instant) clocksync.Stamp {
 	reading := (m.now + more).Add(m.skew)
 	return clocksync.Stamp{Domain: m.domain, Mono: reading + booted, Within: clocksync.Around(reading, m.bound)}
@@ -404,7 +404,7 @@ func TestOnDemandKeepsFew(t *testing.T) {
 	}
 }
 
-// TestWatched: while somebody looks at the states, all are asked though no predicate can change.
+// TestWatched: while a user looks at the states, all are asked though no predicate can change.
 func TestWatched(t *testing.T) {
 	d := buildDemand(t, "synchronizers:\n  gsync:\n    members: {group: g, count: 2}\n    silence: {after: 1h, then: block}\n    state: {on: bool}\n    predicates:\n      all-on: {when: \"all(members, .on)\"}\n", true)
 	for i := range 2 {
@@ -431,7 +431,7 @@ func TestWatched(t *testing.T) {
 }
 
 // TestWorldOnDemand is TestWorld with evidence on demand: of a network that loses, too, no decision is
-// wrong, and what is true in the end is found.
+// wrong, and the final truth is found.
 func TestWorldOnDemand(t *testing.T) {
 	ever := map[string]int{}
 	for s := range uint64(worlds(t)) {

@@ -13,10 +13,10 @@ import (
 	"github.com/gopegasus/pegasus/monitor"
 )
 
-// otherGroup is what is known of a group whose members report to another
-// synchronizer: only what a signal to them has to carry. A signal takes effect in
-// the entry of a region that was known when it was decided on, or not at all (PEGASUS
-// paper, section 2.1), so the entries have to be known beforehand.
+// otherGroup is the record of a group whose members report to another synchronizer: only the
+// values that a signal to them has to carry. A signal takes effect in the entry of a region
+// that was known when it was decided on, or not at all (PEGASUS paper, section 2.1), so the
+// entries have to be known beforehand.
 type otherGroup struct {
 	name   string
 	max    int
@@ -60,9 +60,9 @@ func (g *otherGroup) findMember(name string) (int, bool) {
 	return slices.BinarySearchFunc(g.sorted, name, func(m *otherMember, name string) int { return cmp.Compare(m.name, name) })
 }
 
-// hasNews reports whether an input from another group says anything new. Its lost reports
-// do not matter here, nor does a batch that repeats what is known of its member if that
-// was heard a moment ago.
+// hasNews reports whether an input from another group says anything new. Its lost reports do
+// not matter here, nor does a batch that repeats the record of its member if that was heard a
+// moment ago.
 func (c *Core) hasNews(now clocksync.Instant, in *Input) bool {
 	g := c.others[in.Group]
 	if g == nil || in.Kind == InGone || in.Kind == InShared && in.Shared.Version == 0 {
@@ -128,7 +128,7 @@ func (c *Core) hearOther(in *Input, out *Output) {
 	case !b.Leaving:
 		if m := c.meet(g, in, in.From, incarnation, out); m != nil {
 			if !known {
-				m.by = in.By // Those that are on no roster are told of by nothing else.
+				m.by = in.By // No other message names the members that are on no roster.
 			}
 			if !b.Again {
 				m.regions = append(m.regions[:0], b.Regions...)

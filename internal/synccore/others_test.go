@@ -65,7 +65,7 @@ func (b *between) heard(member string, incarnation uint64, regions ...wire.Regio
 	return synccore.Input{Kind: synccore.InBatch, From: member, Group: "workers", Batch: &wire.Batch{Member: member, Incarnation: incarnation, Regions: regions}}
 }
 
-// fire makes a decision and returns who is sent a signal, and with which entry.
+// fire makes a decision and returns the targets of its signals, and with which entry.
 func (b *between) fire() string {
 	b.seq++
 	at := func(mono uint64) clocksync.Stamp {
@@ -99,9 +99,9 @@ func (b *between) news(what string, in synccore.Input, want bool) {
 	}
 }
 
-// TestMembersOfOtherGroupsAreForgotten: a member that is silent for five seconds is
-// sent nothing more and its signals are given up, unless the machine itself was away;
-// one that goes on is known, though what it repeats is not stepped with each time.
+// TestMembersOfOtherGroupsAreForgotten: a member that is silent for five seconds is sent
+// nothing more and its signals are given up, unless the machine itself was away; a member that
+// continues is known, though its repetitions are not stepped with each time.
 func TestMembersOfOtherGroupsAreForgotten(t *testing.T) {
 	b := newBetween(t)
 	search := wire.Region{Name: "search", Entry: 3}
@@ -131,7 +131,7 @@ func TestMembersOfOtherGroupsAreForgotten(t *testing.T) {
 	}
 }
 
-// TestNewsOfOtherGroups: the host need not step with what changes nothing.
+// TestNewsOfOtherGroups: the host need not step with inputs that change nothing.
 func TestNewsOfOtherGroups(t *testing.T) {
 	b := newBetween(t)
 	search, rest := wire.Region{Name: "search", Entry: 3}, wire.Region{Name: "rest", Entry: 4}

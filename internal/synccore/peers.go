@@ -10,23 +10,23 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// peersAgain is after what time members are told again which roster is in force. One that lacks it
-// says hello, which is answered with all of it.
+// peersAgain is after what time members learn again which roster is current. A member that lacks
+// it says hello, and the answer has all of it.
 const peersAgain = time.Second
 
-// peers is the roster that members of a level with a section work are told.
+// peers is the roster that members of a level with a section work receive.
 type peers struct {
 	is      roster
 	version uint64 // of that; 0: there was none
 	list    []wire.Peer
-	told    uint64            // the version that all were told
-	again   clocksync.Instant // when they are told of it again
+	told    uint64            // the version that all have received
+	again   clocksync.Instant // when it is repeated to them
 	hold    clocksync.Instant // until then members that knew an earlier term may come back, and nobody counts as gone
 }
 
 // roster is what makes another version of the roster.
 type roster struct {
-	term, epoch, phase, hash uint64 // Epoch 0: none is told, only the section
+	term, epoch, phase, hash uint64 // Epoch 0: no roster, only the section
 }
 
 // noteRecalled notes a hello of a member that an earlier term has taken in, before the first epoch of
@@ -63,7 +63,7 @@ func (p *peers) renewRoster(c *Core) bool {
 	return true
 }
 
-// tellRoster tells all members a new roster, and from time to time which one is in force.
+// tellRoster tells all members a new roster, and from time to time which one is current.
 func (p *peers) tellRoster(c *Core, out *Output) {
 	switch {
 	case !p.renewRoster(c):
@@ -78,7 +78,7 @@ func (p *peers) tellRoster(c *Core, out *Output) {
 	p.told, p.again = p.version, c.now.Add(peersAgain)
 }
 
-// tellTo tells one member, or all, the whole roster, or which one is in force.
+// tellTo tells one member, or all, the whole roster, or which one is current.
 func (p *peers) tellTo(member string, whole bool, c *Core, out *Output) {
 	m := wire.Peers{
 		Synchronizer: c.plan.Name, Term: p.is.term, Version: p.version, Member: member,
@@ -90,7 +90,7 @@ func (p *peers) tellTo(member string, whole bool, c *Core, out *Output) {
 	out.Peers = append(out.Peers, wire.Addressed[wire.Peers]{To: member, Msg: m})
 }
 
-// phaseOf is the one that the members are in.
+// phaseOf is the phase that the members are in.
 func phaseOf(p *plan.Level, memory []scgs.Value) uint64 {
 	if p.Work == nil {
 		return 1
@@ -98,8 +98,8 @@ func phaseOf(p *plan.Level, memory []scgs.Value) uint64 {
 	return uint64(max(memory[p.Ended].Int(), 0)) + 1
 }
 
-// recallPhase learns from the members which phases are over, after a start with nothing in memory: one
-// that is in a phase was told that those before it are.
+// recallPhase learns from the members which phases are over, after a start with nothing in memory: a
+// member in a phase has learned that the phases before it are over.
 func recallPhase(c *Core) {
 	p := c.plan.Newest
 	if p == nil || !c.scope.Affects(p) {

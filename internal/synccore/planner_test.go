@@ -256,7 +256,7 @@ func TestRandomPools(t *testing.T) {
 	}
 }
 
-// TestBalanceFaults: what is wrong with a section is told with its place.
+// TestBalanceFaults: a fault of a section is reported with its place.
 func TestBalanceFaults(t *testing.T) {
 	const head = "synchronizers:\n  g:\n    members: {group: g}\n    state: {tasks: {list: int}, work: {list: float}, on: bool}\n"
 	for rest, want := range map[string]string{
@@ -291,8 +291,8 @@ func TestBalanceFaults(t *testing.T) {
 	}
 }
 
-// TestBalanceReload: another section begins again, an equal one goes on, and what is
-// under way stays so.
+// TestBalanceReload: another section begins again, an equal one continues, and moves under way
+// stay so.
 func TestBalanceReload(t *testing.T) {
 	parse := func(text string) *plan.Level {
 		plans, err := configfile.Parse("pool.yaml", []byte(text))

@@ -15,10 +15,10 @@ import (
 	"github.com/gopegasus/pegasus/predicates"
 )
 
-// The machine's side of a program that runs on its members: what the executor is told,
-// and what is done with its answers.
+// The machine's side of a program that runs on its members: the inputs of the executor, and the
+// use of its answers.
 
-// world is what the executor sees of the global state in force.
+// world is what the executor sees of the current global state.
 type world struct{ *Core }
 
 // Processor implements [plan.World].
@@ -83,7 +83,7 @@ func (c *Core) programMoved() {
 	}
 }
 
-// programAdvance lets the program go on, if a global state is in force to decide on.
+// programAdvance lets the program continue, if there is a current global state to decide on.
 func (c *Core) programAdvance(out *Output) {
 	if c.exec != nil && c.tuple && c.mayDecide() {
 		c.exec.Advance(c.now, world{c}, &c.done)
@@ -120,8 +120,8 @@ func (c *Core) programOverdue() {
 }
 
 // callAgain has a member say hello again that has not said yet that it takes this term, while
-// the program waits for that; and one that has not said hello in this term, though all were
-// told of it: it may not have heard that.
+// the program waits for that; and a member that has not said hello in this term, though the
+// term was announced to all: it may not have heard that.
 func (c *Core) callAgain(m *member, out *Output) {
 	awaited := c.exec != nil && c.exec.Awaits() && m.obeys != c.opt.Term
 	if !m.gone && (awaited || m.greeted != c.opt.Term && c.now.Sub(c.termAt) >= resendWait && !c.toldLately(m.name)) {
@@ -157,8 +157,8 @@ func (c *Core) toProgram(in *Input, out *Output) {
 	}
 }
 
-// actsOn reports whether a rule acts on a member: one that blocks of the program are
-// under acts on no others.
+// actsOn reports whether a rule acts on a member: a rule that guards blocks of the program acts
+// on no other members.
 func (c *Core) actsOn(r *plan.Rule, member string) bool {
 	return c.exec == nil || !r.Attached || c.exec.Under(r.Name, member)
 }
@@ -177,8 +177,8 @@ func (c *Core) balanceBy(b *plan.Balance) {
 	}
 }
 
-// planMembers are the members of the epoch as the planner sees them, in the global
-// state in force.
+// planMembers are the members of the epoch as the planner sees them, in the current global
+// state.
 func (c *Core) planMembers() []planner.Member {
 	c.planned = c.planned[:0]
 	for _, m := range c.inEpoch {
@@ -220,7 +220,7 @@ func (c *Core) moveLoads(out *Output) {
 	}
 }
 
-// balanceWake is when the planner next has something to do by itself.
+// balanceWake is when the planner next has something to do without an input.
 func (c *Core) balanceWake() clocksync.Instant {
 	if c.planner == nil || !c.mayDecide() {
 		return clocksync.MaxInstant

@@ -32,8 +32,8 @@ func (w *runs) noteFired(f *found) {
 	}
 }
 
-// continues reports whether the threshold may have stayed reached between a set and one that has
-// fired. It gives the set up if the two are one that has grown.
+// continues reports whether the threshold may have stayed reached between a set and a set that
+// has fired. It gives the set up if the two are the same set, grown.
 func (w *runs) continues(now clocksync.Instant, f *found) bool {
 	if w.reach == nil || !w.reach.HasFired() {
 		f.held = false

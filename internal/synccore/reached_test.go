@@ -56,7 +56,7 @@ var arrivals = map[string]struct {
 	}, 2, 2},
 }
 
-// reached is a synchronizer of three members that are off, and of one threshold.
+// reached is a synchronizer of three members that are off, and of a single threshold.
 func reached(t *testing.T, bound int, keys string) *comparison {
 	t.Helper()
 	plans, err := configfile.Parse("reached.yaml", fmt.Appendf(nil, `

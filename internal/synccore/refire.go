@@ -87,8 +87,8 @@ func (c *Core) passOver(r *plan.Rule, s *ruleState) {
 	}
 }
 
-// settledTill is the epoch of the rule's last firing, if what was found held in an earlier one in
-// which it has fired; 0: it is new.
+// settledTill is the epoch of the rule's last firing, if the set found held in an earlier epoch
+// in which it has fired; 0: it is new.
 func (w *runs) settledTill(f *found, r *plan.Rule, s *ruleState) uint64 {
 	switch {
 	case r.Until != nil:
@@ -99,9 +99,9 @@ func (w *runs) settledTill(f *found, r *plan.Rule, s *ruleState) uint64 {
 	return s.epoch
 }
 
-// denyModality takes note that the condition of a modality is false on a global state: what is found in a
-// later epoch is new. In the epoch of its firing the end of the tuple tells that, since a global
-// state can be found after a tuple that is later.
+// denyModality takes note that the condition of a modality is false on a global state: a set found in a
+// later epoch is new. In the epoch of its firing the end of the tuple tells that, since a global state
+// can be found after a tuple that is later.
 func denyModality(w *runs, s *ruleState, epoch uint64) {
 	if w != nil && w.tuples != nil && s.epoch < epoch {
 		w.stands = false

@@ -31,7 +31,7 @@ func (p *history) noteRefusal(s *outbox.Settled, signals int) {
 }
 
 // vainReasons are the reasons for which signals of a predicate have no effect, as far as they are known: their
-// kind is that of [monitor.Missing].
+// kind is the kind of [monitor.Missing].
 func (p *history) vainReasons(r *plan.Rule, level *plan.Level, reported *regions.Set) []monitor.Missing {
 	var list []monitor.Missing
 	for j := range r.Signals {

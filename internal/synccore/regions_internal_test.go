@@ -53,7 +53,7 @@ func TestRegionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestRegionsAreInherited: a machine that goes on in the place of another one knows which regions members
+// TestRegionsAreInherited: a machine that continues in the place of another one knows which regions members
 // had reported to that one, those of other groups too.
 func TestRegionsAreInherited(t *testing.T) {
 	leads, follows := regionsCore(t), regionsCore(t)

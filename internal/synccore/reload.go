@@ -12,11 +12,11 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// reloadPlan goes over to another plan between two steps. The members, the epoch, the global
-// state in force and the signals under way stay. A predicate with the same text keeps
-// its state; any other starts as at the beginning of an epoch, and is judged on the
-// global state in force at once. A variable of the same name and type keeps its value.
-// A program goes on; a predicate that begins again is unknown to it until it is judged.
+// reloadPlan changes to another plan between two steps. The members, the epoch, the current
+// global state and the signals under way stay. A predicate with the same text keeps its state;
+// any other starts as at the beginning of an epoch, and is judged on the current global state
+// at once. A variable of the same name and type keeps its value. A program continues; a
+// predicate that begins again is unknown to it until it is judged.
 func (c *Core) reloadPlan(plan *plan.Level, out *Output) {
 	changes, err := c.plan.Changes(plan)
 	if err != nil {
@@ -117,7 +117,7 @@ func (c *Core) hearAgain(pace bool, out *Output) {
 // seen in the states of the members that come back; the others are lost after the time
 // of silence.
 //
-// The end of a program that has ended is told once more.
+// The end of a program that has ended is reported once more.
 func (c *Core) restartTerm(r *Options, out *Output) {
 	if r.Term <= c.opt.Term && !r.Follows {
 		out.addReject(c.plan.Name, fmt.Sprintf("a life in term %d does not follow one in term %d", r.Term, c.opt.Term))
@@ -162,7 +162,7 @@ func (c *Core) raiseTerm(term uint64, out *Output) {
 		return
 	}
 	c.exec.Epoch(c.now, c.epochBegun(), &c.done)
-	// What the program was told in the old term counts no more: it is told again.
+	// The program's inputs of the old term count no more: they are repeated.
 	for i, r := range c.plan.Rules {
 		if s := &c.states[i]; s.told && r.Read {
 			truth := s.truth

@@ -41,9 +41,9 @@ type gap struct {
 // one it is given up, if a report behind it is there.
 var resendAfter = [...]time.Duration{20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond, resendWait}
 
-// resendRanges is how many requests a member is sent in one step. The last one spans what
-// is too much. To ask for what lies between two gaps rather than for each by itself saves
-// nothing: few are noticed at once.
+// resendRanges is how many requests a member is sent in one step. The last one spans the
+// excess. To ask for all between two gaps rather than for each gap separately saves nothing:
+// few are noticed at once.
 const resendRanges = 8
 
 // behind reports whether reports of the member are missing.
@@ -59,7 +59,7 @@ func (m *member) lacksSince() (since clocksync.Instant, lacks bool) {
 	return 0, false
 }
 
-// gaps yields what is missing.
+// gaps yields the missing ranges.
 func (m *member) gaps(yield func(wire.Resend, *gap) bool) {
 	next := max(m.last+1, m.lost)
 	for i := range m.stash {

@@ -14,15 +14,15 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// runs is a rule's own detector. It is told for each state whether the rule's local
-// condition holds, and finds runs that overlap: of at least so many members, without
-// waiting for the others, or of all members under a modality.
+// runs is a rule's own detector. For each state it learns whether the rule's local condition
+// holds, and finds runs that overlap: of at least so many members, without waiting for the
+// others, or of all members under a modality.
 type runs struct {
 	rule    int  // in the plan
 	k       int  // of so many members; 0: of each or of all
 	sets    sets // one of them is nil
 	tuples  *scgs.Detector
-	ones    *each // sets, if each member is judged by itself
+	ones    *each // sets, if each member is judged separately
 	in      intake
 	numbers []scgs.Member // by number in the core's detector, and the other way
 	indexes []scgs.Member
@@ -30,7 +30,7 @@ type runs struct {
 	rows    arena
 	found   []*found // the sets that wait to fire; the tuple that is open
 	stood   []*found // the sets that held when the epoch began
-	stands  bool     // it has fired, and what was found last held when the epoch began: what began before it is no new alarm
+	stands  bool     // it has fired, and the set found last held when the epoch began: a set begun before it is no new alarm
 	due     clocksync.Instant
 	unseen  bool              // found was not looked at in an epoch that was over
 	again   clocksync.Instant // when it may next be asked what evidence it lacks
@@ -41,17 +41,17 @@ type runs struct {
 	ended []scgs.Part
 }
 
-// known is what the detector was told of a member.
+// known is what the detector knows of a member.
 type known struct {
 	last  uint64 // the newest report
 	vague uint64 // the newest that was not preceded by another one: where a run began is known if that is later
-	old   uint64 // the newest by the time in which states of an earlier term are told
+	old   uint64 // the newest by the time in which states of an earlier term arrive
 	begun uint64 // the newest when the member entered, or when the epoch began
 	holds bool   // the condition holds in its newest state
 	alone
 }
 
-// tell notes a report, that is told when the member has been here for so long.
+// tell notes a report of a member, which has been here for so long.
 func (k *known) tell(seq uint64, here time.Duration) {
 	if seq != k.last+1 || k.last == 0 && seq > 1 {
 		k.vague = seq
@@ -93,11 +93,11 @@ type found struct {
 	held   bool              // the threshold may have stayed reached since it fired: see reached.go
 	edges  uint64            // of reach when that was found
 	look   clocksync.Instant // when to look again whether the set has only grown
-	ready  uint64            // of one member: see oneRun
+	ready  uint64            // of a single member: see oneRun
 	due    clocksync.Instant
 }
 
-// maxFound is how many sets of one threshold may wait at once.
+// maxFound is how many sets of a threshold may wait at once.
 const maxFound = 64
 
 func newRuns(rule int, o plan.Detector, fields int) *runs {
@@ -137,8 +137,8 @@ func (c *Core) tellRuns(m *member, r *wire.Report, at, held *clocksync.Stamp) {
 	}
 }
 
-// tell passes a report, whose state is in the scope of one member, on to a detector.
-// What is unknown ends a run, so that it never counts as true.
+// tell passes a report, whose state is in the member's own scope, on to a detector. An unknown
+// state ends a run, so that it never counts as true.
 func (c *Core) tell(w *runs, m *member, r *wire.Report, at *clocksync.Stamp) {
 	n := w.numbers[m.index]
 	k, d := &w.known[n], &c.plan.Rules[w.rule].Detector
@@ -164,7 +164,7 @@ func (c *Core) tell(w *runs, m *member, r *wire.Report, at *clocksync.Stamp) {
 	}
 }
 
-// scopeAlone puts one member's state into the scope of one member.
+// scopeAlone puts a member's state into its own scope.
 func (j *judgement) scopeAlone(m *member, row []scgs.Value) {
 	j.local.member[0] = predicates.Member{Name: m.name, Host: m.host}
 	j.local.scope.Reset(j.local.member[:])
@@ -223,7 +223,7 @@ func (c *Core) admit(w *runs, remove []scgs.Member, entering []*member) {
 	}
 }
 
-// staying are the members that the detector knows and that go on, in their order there.
+// staying are the members that the detector knows and that continue, in their order there.
 func (w *runs) staying(byIndex []*member) (list []*member) {
 	for index, n := range w.numbers {
 		if n != noIndex {
@@ -355,8 +355,8 @@ func put[T any](list *[]T, at scgs.Member, value, none T) {
 	(*list)[at] = value
 }
 
-// stand finds what holds among the members that stay when an epoch ends: in the
-// next one that is an alarm again. Sets that have not fired yet are kept.
+// stand finds what holds among the members that stay when an epoch ends: in the next epoch it
+// is an alarm again. Sets that have not fired yet are kept.
 func (w *runs) stand(atLeast int, remove []scgs.Member) {
 	leaves := func(p scgs.Part) bool { return slices.Contains(remove, p.Member) }
 	if w.reach != nil {
@@ -431,7 +431,7 @@ func (c *Core) sweepRuns(out *Output) {
 	c.rememberSet()
 }
 
-// mayDecide reports whether what is found now may fire.
+// mayDecide reports whether a set found now may fire.
 func (r *membership) mayDecide() bool { return !r.paused && len(r.removing) == 0 }
 
 func (c *Core) sweepSets(w *runs, out *Output) {
@@ -568,8 +568,8 @@ func (w *runs) copyRows(f *found) {
 	}
 }
 
-// attempt fires for what was found, if it has held for long enough, the rule is
-// armed and no cooldown keeps it back. Otherwise it may go on waiting.
+// attempt fires for the set found, if it has held for long enough, the rule is armed and no
+// cooldown keeps it back. Otherwise the set may continue to wait.
 func (c *Core) attempt(w *runs, f *found, span scgs.Span, out *Output) {
 	r, s := c.plan.Rules[w.rule], &c.states[w.rule]
 	if w.spent(f, r, s) {
@@ -664,8 +664,8 @@ func (c *Core) outwait(w *runs, f *found, span scgs.Span, out *Output) {
 	w.due = min(w.due, f.due)
 }
 
-// occasionOf is what the rule fires on. The members of its scope are those of the
-// runs, with their newest states: nothing is known of the others at that time.
+// occasionOf is what the rule fires on. The members of its scope are the members of the runs,
+// with their newest states: nothing is known of the others at that time.
 func (c *Core) occasionOf(w *runs, f *found, span scgs.Span) *occasion {
 	o := &c.occasion
 	*o = occasion{

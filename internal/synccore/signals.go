@@ -196,8 +196,8 @@ func (c *Core) retrySignals(out *Output) {
 	}
 }
 
-// left reports whether the target of a signal is no longer what it was. One that is
-// forgotten has been gone for long.
+// left reports whether the target of a signal is no longer what it was. A forgotten target has
+// been gone for long.
 func (c *Core) left(l *outbox.Letter) bool {
 	if l.Group != "" {
 		return c.others[l.Group].targetChanged(l)

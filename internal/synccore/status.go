@@ -12,8 +12,8 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// status describes the machine at an instant, which is not before that of the last
-// step. It changes nothing and costs O(members).
+// status describes the machine at an instant, which is not before the last step. It changes
+// nothing and costs O(members).
 func (c *Core) status(now clocksync.Instant) monitor.Status {
 	s := monitor.Status{
 		Synchronizer: c.plan.Name, Group: c.plan.Members.Group, Term: c.opt.Term, Epoch: c.inForce(),
@@ -43,8 +43,8 @@ func (c *Core) awaited() int {
 	return c.plan.Members.Count
 }
 
-// stateStatus is the newest global state, nil if there is none in this epoch. While there
-// are too few members the detector goes on, and what it finds is of no epoch in force.
+// stateStatus is the newest global state, nil if there is none in this epoch. While there are
+// too few members the detector continues, and its findings belong to no current epoch.
 func (c *Core) stateStatus() *monitor.StateStatus {
 	if c.paused || c.ev.Epoch != c.epoch || c.ev.Index == 0 {
 		return nil
@@ -222,7 +222,7 @@ func secondsAgo(now, then clocksync.Instant) float64 { return max(0, now.Sub(the
 // maxKept is how many states of the last witness of a predicate are kept.
 const maxKept = 64
 
-// history is what is kept of a predicate beside where it stands.
+// history is a predicate's past: all that is kept of it beside its present standing.
 type history struct {
 	epoch   uint64 // 0: not judged yet
 	truth   predicates.Truth
@@ -254,8 +254,8 @@ func (c *Core) keepRemarks(out *Output) {
 	}
 }
 
-// kept is a witness truncated to maxKept states, among them the one that began last and the
-// one that ended first, which bound the core, and how many were left out.
+// kept is a witness truncated to maxKept states, among them the state that began last and the
+// state that ended first, which bound the core, and how many were left out.
 func kept(witness []monitor.Part, sameClock bool) (parts []monitor.Part, leftOut int) {
 	outside := func(p monitor.Part) bool { return p.Outside }
 	if slices.ContainsFunc(witness, outside) {

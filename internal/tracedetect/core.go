@@ -197,7 +197,7 @@ func (c *Core) gap(m *member, l *tracefile.Line) {
 	}
 }
 
-// start begins a state, or goes on with a run.
+// start begins a state, or continues with a run.
 func (c *Core) start(id scgs.Member, m *member, l *tracefile.Line, at clocksync.Stamp) {
 	if m.open == 0 || !c.o.runs() {
 		m.open = c.record(record{member: int32(id), incarnation: l.Incarnation, first: l.Seq, start: at.Within})

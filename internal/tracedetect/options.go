@@ -38,7 +38,7 @@ type Options struct {
 	// Final emits a global state when all its states have ended, or at the end;
 	// of those of atLeast the maximal ones, at the end.
 	Final bool
-	// Epochs goes on without members that have left.
+	// Epochs continues without members that have left.
 	Epochs bool
 }
 

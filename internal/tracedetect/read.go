@@ -12,7 +12,7 @@ import (
 
 // Read takes in the lines of r to its end. fault is called for a line that is refused,
 // and for a condition that fails on one, with the number of the line from 1: what it
-// returns ends the reading, nil goes on. So does an error of r.
+// returns ends the reading, nil continues. So does an error of r.
 func (c *Core) Read(r io.Reader, fault func(line int, err error) error) error {
 	lines, scanner := tracefile.NewLines(r), tracefile.NewScanner(c.Fields())
 	var l tracefile.Line

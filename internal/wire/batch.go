@@ -13,11 +13,11 @@ import (
 // BatchCodec encodes and decodes the batches whose rows have one schema. It does
 // not change and may be used by several goroutines at once.
 //
-// A batch is written in columns: first who reports, then what is seldom there, then
+// A batch is written in columns: first who reports, then the parts that are seldom there, then
 // the stamps of all reports ([coder.writeStamps]), then each field of all rows
-// ([BatchCodec.writeColumns]), in the order of the schema, without names and types; an
-// enum's word travels as its place in the declared list. Stamps have no domain: that
-// is the member's, and the receiver knows it. All numbers are little-endian:
+// ([BatchCodec.writeColumns]), in the order of the schema, without names and types; an enum's
+// word travels as its place in the declared list. Stamps have no domain: that is the member's,
+// and the receiver knows it. All numbers are little-endian:
 //
 //	version, layout, bytes of the name  1 byte each
 //	name of the member
@@ -93,7 +93,7 @@ func (b *BatchCodec) AppendUpTo(dst []byte, m *Batch, most int) (frame []byte, n
 	for b.write(&c, m, n); n > 1 && c.err == nil && c.size() > MaxFrameBytes; b.write(&c, m, n) {
 		n, c.buf = n/2, c.buf[:len(dst)] // Columns cannot be cut: what fits is tried.
 	}
-	if err := c.finish(); err != nil {
+	if err := c.finishFrame(); err != nil {
 		return dst, 0, err
 	}
 	return c.buf, n, nil
@@ -103,7 +103,7 @@ func (b *BatchCodec) AppendUpTo(dst []byte, m *Batch, most int) (frame []byte, n
 // where the frame is too long.
 func (b *BatchCodec) write(c *coder, m *Batch, n int) {
 	if !isToken(m.Member) {
-		c.token("member", &m.Member)
+		c.codeToken("member", &m.Member)
 		return
 	}
 	reports, whole := m.Reports[:n], n == len(m.Reports)
@@ -134,7 +134,7 @@ func (b *BatchCodec) write(c *coder, m *Batch, n int) {
 		}
 	}
 	place := len(c.buf)
-	buf := room(c.buf, 3+len(m.Member)+headBytes)
+	buf := makeRoom(c.buf, 3+len(m.Member)+headBytes)
 	buf[place], buf[place+1], buf[place+2] = Version, byte(batchInColumns), byte(len(m.Member))
 	place += 3 + copy(buf[place+3:], m.Member)
 	binary.LittleEndian.PutUint64(buf[place:], m.Incarnation)
@@ -147,9 +147,9 @@ func (b *BatchCodec) write(c *coder, m *Batch, n int) {
 			c.writeRegions(m.Regions, upTo)
 		}
 		if flags&flagTagged != 0 {
-			c.tag(&m.Quality)
+			c.codeTag(&m.Quality)
 		}
-		c.trace(&m.Trace, flags&flagTraced != 0)
+		c.codeTrace(&m.Trace, flags&flagTraced != 0)
 		if c.err != nil {
 			return
 		}
@@ -167,28 +167,27 @@ func (b *BatchCodec) write(c *coder, m *Batch, n int) {
 	}
 }
 
-// blame says what is wrong with the first of the reports or the evidence that
-// cannot be written.
+// blame names the fault of the first of the reports or the evidence that cannot be written.
 func (b *BatchCodec) blame(c *coder, reports []Report, evidence *clocksync.Stamp) {
 	last := uint64(0)
-	c.each("reports", len(reports), func(i int) {
+	c.codeEach("reports", len(reports), func(i int) {
 		r := &reports[i]
 		c.inOrder(r.Seq, &last)
-		c.possible(r.At.Mono, r.At.Within)
+		c.checkPossible(r.At.Mono, r.At.Within)
 		if !r.End {
 			b.rowFault(c, r.Row)
 		}
 	})
 	if evidence != nil && c.err == nil {
-		c.possible(evidence.Mono, evidence.Within)
+		c.checkPossible(evidence.Mono, evidence.Within)
 	}
 }
 
-// tag codes a quality but for its timeline.
-func (c *coder) tag(q *clocksync.Quality) {
-	c.text("quality", &q.Source, MaxHostBytes)
-	c.bool("assumed", &q.Assumed)
-	c.standing(q)
+// codeTag codes a quality but for its timeline.
+func (c *coder) codeTag(q *clocksync.Quality) {
+	c.codeText("quality", &q.Source, MaxHostBytes)
+	c.codeBool("assumed", &q.Assumed)
+	c.codeStanding(q)
 }
 
 // writeRegions writes the regions that were entered up to the state last.
@@ -199,10 +198,10 @@ func (c *coder) writeRegions(regions []Region, last uint64) {
 			n++
 		}
 	}
-	c.count("regions", n, MaxRegions, 0)
-	c.each("regions", len(regions), func(i int) {
+	c.codeCount("regions", n, MaxRegions, 0)
+	c.codeEach("regions", len(regions), func(i int) {
 		if regions[i].Since <= last {
-			c.region(&regions[i])
+			c.codeRegion(&regions[i])
 		}
 	})
 }
@@ -224,7 +223,7 @@ func (b *BatchCodec) Decode(frame []byte, domain clocksync.Domain, into *Batch) 
 	} else if c = newReader(frame, KindBatch); c.err == nil {
 		b.readRows(&c, domain, into)
 	}
-	err := c.finish()
+	err := c.finishFrame()
 	if err != nil {
 		into.Member = "" // It may be no name.
 	}
@@ -232,8 +231,8 @@ func (b *BatchCodec) Decode(frame []byte, domain clocksync.Domain, into *Batch) 
 }
 
 func (b *BatchCodec) read(c *coder, frame []byte, domain clocksync.Domain, m *Batch) {
-	flags, n := c.head(m)
-	if c.err != nil || !b.known(c, m) {
+	flags, n := c.readHead(m)
+	if c.err != nil || !b.checkSchema(c, m) {
 		return
 	}
 	m.Regions = m.Regions[:0]
@@ -246,9 +245,9 @@ func (b *BatchCodec) read(c *coder, frame []byte, domain clocksync.Domain, m *Ba
 			c.readRegions(m)
 		}
 		if m.Tagged {
-			c.tag(&m.Quality)
+			c.codeTag(&m.Quality)
 		}
-		c.trace(&m.Trace, flags&flagTraced != 0)
+		c.codeTrace(&m.Trace, flags&flagTraced != 0)
 		if c.err != nil {
 			return
 		}
@@ -258,29 +257,29 @@ func (b *BatchCodec) read(c *coder, frame []byte, domain clocksync.Domain, m *Ba
 		m.Evidence = Evidence{}
 	case flagEvidence:
 		if len(c.buf) < 8 {
-			c.fail("evidence", cut)
+			c.keepFault("evidence", cut)
 			return
 		}
 		m.Evidence.Seq, c.buf = binary.LittleEndian.Uint64(c.buf), c.buf[8:]
-		c.need(m.Evidence.Seq > 0, "evidence", zeroSeq)
+		c.needTrue(m.Evidence.Seq > 0, "evidence", zeroSeq)
 	case flagOfLast:
-		c.fail("flags", "there is no evidence to be of the last report")
+		c.keepFault("flags", "there is no evidence to be of the last report")
 	}
 	if n > len(c.buf) { // Each takes a byte at least, for its reading.
-		c.fail("reports", cut)
+		c.keepFault("reports", cut)
 	}
 	if c.err != nil {
 		return
 	}
-	m.Reports = resize(m.Reports, n)
-	m.values = resize(m.values, n*len(b.schema))
+	m.Reports = resizeSlice(m.Reports, n)
+	m.values = resizeSlice(m.values, n*len(b.schema))
 	at := c.readStamps(frame, domain, m, flags&flagEvidence != 0, len(b.schema))
 	if c.err != nil {
 		return
 	}
 	if flags&flagOfLast != 0 {
 		if n == 0 {
-			c.fail("evidence", "the evidence is for the last report, and there is no report")
+			c.keepFault("evidence", "the evidence is for the last report, and there is no report")
 			return
 		}
 		m.Evidence.Seq = m.Reports[n-1].Seq
@@ -301,21 +300,21 @@ func (b *BatchCodec) read(c *coder, frame []byte, domain clocksync.Domain, m *Ba
 // headBytes is how long what follows the name is: incarnation, hash, flags, number.
 const headBytes = 2*8 + 3
 
-// head reads what a batch in columns begins with.
-func (c *coder) head(m *Batch) (flags uint8, reports int) {
+// readHead reads what a batch in columns begins with.
+func (c *coder) readHead(m *Batch) (flags uint8, reports int) {
 	size := 0
 	if len(c.buf) > 0 {
 		size = int(c.buf[0])
 	}
 	if len(c.buf) < 1+size+headBytes {
-		c.fail("member", cut)
+		c.keepFault("member", cut)
 		return 0, 0
 	}
 	name, fixed := c.buf[1:1+size], c.buf[1+size:1+size+headBytes]
 	c.buf = c.buf[1+size+headBytes:]
 	if m.Member != string(name) || size == 0 {
 		if size > MaxTokenBytes || !isToken(string(name)) {
-			c.fail("member", strconv.Quote(string(name))+": "+tokenRule)
+			c.keepFault("member", strconv.Quote(string(name))+": "+tokenRule)
 			return 0, 0
 		}
 		m.Member = string(name)
@@ -325,23 +324,23 @@ func (c *coder) head(m *Batch) (flags uint8, reports int) {
 	flags = fixed[16]
 	m.Again, m.Leaving = flags&flagAgain != 0, flags&flagLeaving != 0
 	if reports = int(binary.LittleEndian.Uint16(fixed[17:])); reports > MaxReports {
-		c.fail("reports", tooMany(reports, MaxReports))
+		c.keepFault("reports", tooMany(reports, MaxReports))
 	}
 	return flags, reports
 }
 
-// known refuses a batch of another schema.
-func (b *BatchCodec) known(c *coder, m *Batch) bool {
+// checkSchema refuses a batch of another schema.
+func (b *BatchCodec) checkSchema(c *coder, m *Batch) bool {
 	if m.Schema == b.hash {
 		return true
 	}
-	c.fail("schema", "the rows have another one than this side expects: introduce the member again")
+	c.keepFault("schema", "the rows have another one than this side expects: introduce the member again")
 	c.err.Err = ErrSchema
 	return false
 }
 
-// resize keeps what the items beyond the old length hold, for reuse.
-func resize[T any](s []T, n int) []T {
+// resizeSlice keeps what the items beyond the old length hold, for reuse.
+func resizeSlice[T any](s []T, n int) []T {
 	if n <= cap(s) {
 		return s[:n]
 	}

@@ -9,10 +9,9 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 )
 
-// Bundle carries, over one connection, what several members have to say or are to
-// be told: those of a multiplexer, which speaks for the members of a process that
-// share their connection. A part is the frame that would travel alone, and means the
-// same.
+// Bundle carries, over one connection, messages from or to several members: the members of a
+// multiplexer, which speaks for the members of a process that share their connection. A part is
+// the frame that would travel alone, and means the same.
 //
 // Upwards it travels on the State subject of the multiplexer and brings frames of
 // [Batch], [Gone], [Ack] and [Body], and then Roster and Held; downwards on its Probe and
@@ -24,11 +23,10 @@ type Bundle struct {
 	Held           // upwards only; Of 0: there is none
 }
 
-// Part is a frame of one member or for it. A decoded one shares the memory of the
-// bundle's frame.
+// Part is a frame of a member or for it. A decoded one shares the memory of the bundle's frame.
 type Part struct {
 	Member string // who sent it or who it is for
-	Frame  []byte // any kind but a Bundle; one that is sent has at most [MaxPart] bytes
+	Frame  []byte // any kind but a Bundle; a part to send has at most [MaxPart] bytes
 }
 
 // Alive is, from agents of releases before, evidence of a member. Its stamp has no domain: that is the member's, and
@@ -52,14 +50,14 @@ type Roster struct {
 // Listed is a member on a [Roster].
 type Listed struct {
 	Member      string   `json:"member"`      // its name
-	Incarnation uint64   `json:"incarnation"` // the one that is spoken for
+	Incarnation uint64   `json:"incarnation"` // the member that is spoken for
 	Seq         uint64   `json:"seq"`         // of its newest report that was sent: who lacks it can ask for it; [Held] has a sum of its own
 	Regions     []Region `json:"regions"`     // open now, as in [Batch]
 }
 
-// Held is evidence that the state which each member on a roster told last still held
-// at a stamp. Who has taken in other reports as their newest ones must not use it, and Sum
-// shows that: it is the sum of [Listed.Share], which other numbers share by a chance of
+// Held is evidence that the state which each member on a roster told last still held at a
+// stamp. A receiver that has taken in other reports as their newest ones must not use it, and
+// Sum shows that: it is the sum of [Listed.Share], which other numbers share by a chance of
 // 2^-64, even where messages have overtaken each other.
 type Held struct {
 	Of  uint64          // the version of the roster
@@ -90,11 +88,10 @@ func Multiplexes(multiplexer, member string) bool {
 	return ok && len(rest) > 1 && rest[0] == '-'
 }
 
-// AppendBundle appends a frame with the first of the parts and, if it has all of
-// them, the first of Alive and then of the roster, as many as fit, and Held if it has
-// all of these. It returns what is left for further frames, as an empty bundle if there
-// is nothing; every frame has at least something. A part of more than [MaxPart] bytes is
-// refused: it has to travel alone.
+// AppendBundle appends a frame with the first of the parts and, if it has all of them, the
+// first of Alive and then of the roster, as many as fit, and Held if it has all of these. It
+// returns the rest for further frames, as an empty bundle if there is nothing; every frame has
+// at least something. A part of more than [MaxPart] bytes is refused: it has to travel alone.
 func AppendBundle(dst []byte, m *Bundle) (frame []byte, rest Bundle, err error) {
 	frame, err = encode(dst, KindBundle, func(c *coder) { rest = c.writeBundle(*m) })
 	if err != nil {
@@ -104,23 +101,23 @@ func AppendBundle(dst []byte, m *Bundle) (frame []byte, rest Bundle, err error) 
 }
 
 func (c *coder) writeBundle(rest Bundle) Bundle {
-	const counts, held = 3 + 1 + 3*longest + 3, 1 + 5*longest // of what may follow the parts
-	n := c.fit("parts", len(rest.Parts), MaxParts, counts+held, func(i int) { c.part(&rest.Parts[i]) })
+	const counts, held = 3 + 1 + 3*longest + 3, 1 + 5*longest // of the entries that may follow the parts
+	n := c.fitItems("parts", len(rest.Parts), MaxParts, counts+held, func(i int) { c.part(&rest.Parts[i]) })
 	rest.Parts = rest.Parts[n:]
 	if len(rest.Parts) > 0 {
-		c.fit("alive", 0, 0, 0, nil)
+		c.fitItems("alive", 0, 0, 0, nil)
 		return rest
 	}
 	var run run
-	n = c.fit("alive", len(rest.Alive), MaxParts, counts+held, func(i int) { c.alive(&rest.Alive[i], &run) })
+	n = c.fitItems("alive", len(rest.Alive), MaxParts, counts+held, func(i int) { c.alive(&rest.Alive[i], &run) })
 	rest.Alive = rest.Alive[n:]
 	if len(rest.Alive) > 0 || rest.Version == 0 && rest.Of == 0 {
 		return rest
 	}
-	c.uint("version", &rest.Version)
+	c.codeUint("version", &rest.Version)
 	if rest.Version > 0 {
 		c.rosterHead(&rest.Roster)
-		n = c.fit("listed", len(rest.Listed), MaxParts, held, func(i int) { c.listed(&rest.Listed[i]) })
+		n = c.fitItems("listed", len(rest.Listed), MaxParts, held, func(i int) { c.listed(&rest.Listed[i]) })
 		rest.First, rest.Listed = rest.First+uint64(n), rest.Listed[n:] //nolint:gosec // It is no less than 0.
 		if len(rest.Listed) > 0 {
 			c.held(&Held{})
@@ -140,55 +137,55 @@ func (m *Bundle) Empty() bool {
 // reuses.
 func DecodeBundle(frame []byte, into *Bundle) error {
 	c := newReader(frame, KindBundle)
-	into.Parts = resize(into.Parts, c.count("parts", 0, MaxParts, leastPart))
-	c.each("parts", len(into.Parts), func(i int) { c.part(&into.Parts[i]) })
-	into.Alive = resize(into.Alive, c.count("alive", 0, MaxParts, leastPart))
+	into.Parts = resizeSlice(into.Parts, c.codeCount("parts", 0, MaxParts, leastPart))
+	c.codeEach("parts", len(into.Parts), func(i int) { c.part(&into.Parts[i]) })
+	into.Alive = resizeSlice(into.Alive, c.codeCount("alive", 0, MaxParts, leastPart))
 	var run run
-	c.each("alive", len(into.Alive), func(i int) { c.alive(&into.Alive[i], &run) })
+	c.codeEach("alive", len(into.Alive), func(i int) { c.alive(&into.Alive[i], &run) })
 	into.Roster, into.Held = Roster{Listed: into.Listed[:0]}, Held{}
-	if c.err == nil && len(c.buf) > 0 { // Else it is of one without a roster, or has none to tell.
-		c.uint("version", &into.Version)
+	if c.err == nil && len(c.buf) > 0 { // Else it is of a multiplexer without a roster, or has none to tell.
+		c.codeUint("version", &into.Version)
 		if into.Version > 0 {
 			c.rosterHead(&into.Roster)
-			into.Listed = resize(into.Listed, c.count("listed", 0, MaxParts, leastPart))
-			c.each("listed", len(into.Listed), func(i int) { c.listed(&into.Listed[i]) })
-			c.need(into.First+uint64(len(into.Listed)) <= into.Total, "listed", "there are more than in all")
+			into.Listed = resizeSlice(into.Listed, c.codeCount("listed", 0, MaxParts, leastPart))
+			c.codeEach("listed", len(into.Listed), func(i int) { c.listed(&into.Listed[i]) })
+			c.needTrue(into.First+uint64(len(into.Listed)) <= into.Total, "listed", "there are more than in all")
 		}
 		c.held(&into.Held)
 	}
-	return c.finish()
+	return c.finishFrame()
 }
 
 func (c *coder) rosterHead(r *Roster) {
-	c.uint("total", &r.Total)
-	c.uint("first", &r.First)
-	c.need(r.Total <= MaxListed, "total", "a roster has at most "+strconv.Itoa(MaxListed)+" members")
-	c.need(r.First <= r.Total, "first", "the first number is beyond the total")
+	c.codeUint("total", &r.Total)
+	c.codeUint("first", &r.First)
+	c.needTrue(r.Total <= MaxListed, "total", "a roster has at most "+strconv.Itoa(MaxListed)+" members")
+	c.needTrue(r.First <= r.Total, "first", "the first number is beyond the total")
 }
 
 func (c *coder) listed(l *Listed) {
-	c.token("member", &l.Member)
-	c.uint("incarnation", &l.Incarnation)
-	c.uint("seq", &l.Seq)
+	c.codeToken("member", &l.Member)
+	c.codeUint("incarnation", &l.Incarnation)
+	c.codeUint("seq", &l.Seq)
 	if c.writing {
-		c.count("regions", len(l.Regions), MaxRegions, 0)
+		c.codeCount("regions", len(l.Regions), MaxRegions, 0)
 	} else {
-		l.Regions = resize(l.Regions, c.count("regions", 0, MaxRegions, leastBytes))
+		l.Regions = resizeSlice(l.Regions, c.codeCount("regions", 0, MaxRegions, leastBytes))
 	}
-	c.each("regions", len(l.Regions), func(i int) { c.region(&l.Regions[i]) })
+	c.codeEach("regions", len(l.Regions), func(i int) { c.codeRegion(&l.Regions[i]) })
 }
 
 // held codes the last field of a bundle, of which 0 is the shortest form.
 func (c *coder) held(h *Held) {
-	c.uint("of", &h.Of)
+	c.codeUint("of", &h.Of)
 	if c.err != nil || h.Of == 0 {
 		return
 	}
 	flags := boundFlagsOf(h.At.Within)
-	c.uint("sum", &h.Sum)
-	c.small("flags", &flags, 0, reportFlags)
-	c.need(flags&flagEnd == 0, "flags", "evidence cannot be an end")
-	(&run{}).stamp(c, &h.At, flags)
+	c.codeUint("sum", &h.Sum)
+	c.codeSmall("flags", &flags, 0, reportFlags)
+	c.needTrue(flags&flagEnd == 0, "flags", "evidence cannot be an end")
+	(&run{}).codeStamp(c, &h.At, flags)
 }
 
 // No item of either list is shorter than this.
@@ -198,7 +195,7 @@ const (
 )
 
 func (c *coder) part(p *Part) {
-	c.token("member", &p.Member)
+	c.codeToken("member", &p.Member)
 	switch {
 	case c.err != nil:
 		return
@@ -212,22 +209,22 @@ func (c *coder) part(p *Part) {
 		}
 		p.Frame, c.buf = got, rest
 	}
-	c.need(!c.writing || len(p.Frame) <= MaxPart, "frame", tooLong(len(p.Frame), MaxPart)) // Releases before sent a little longer ones.
+	c.needTrue(!c.writing || len(p.Frame) <= MaxPart, "frame", tooLong(len(p.Frame), MaxPart)) // Releases before sent a little longer ones.
 	kind, fault := kindOf(p.Frame)
 	switch {
 	case fault != nil:
-		c.fail("frame", fault.Field+": "+fault.Reason)
+		c.keepFault("frame", fault.Field+": "+fault.Reason)
 	case kind == KindBundle:
-		c.fail("frame", "a bundle in a bundle")
+		c.keepFault("frame", "a bundle in a bundle")
 	}
 }
 
 func (c *coder) alive(h *Alive, run *run) {
-	c.token("member", &h.Member)
-	c.uint("incarnation", &h.Incarnation)
+	c.codeToken("member", &h.Member)
+	c.codeUint("incarnation", &h.Incarnation)
 	if !c.writing {
 		h.Evidence = Evidence{}
 	}
-	c.evidence(&h.Evidence, run)
-	c.need(h.Evidence.Seq > 0, "evidence", zeroSeq)
+	c.codeEvidence(&h.Evidence, run)
+	c.needTrue(h.Evidence.Seq > 0, "evidence", zeroSeq)
 }

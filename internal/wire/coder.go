@@ -9,14 +9,14 @@ import (
 	"github.com/tinylib/msgp/msgp"
 )
 
-// coder walks the fields of one message in order and either appends them to a
-// frame or reads them from one, so that the layout of a message is written down
-// once. The first fault sticks: what follows it does nothing.
+// coder walks the fields of a message in order and either appends them to a frame or reads them
+// from one, so that the layout of a message is written down once. The first fault sticks: what
+// follows it does nothing.
 type coder struct {
 	kind    Kind
 	writing bool
 	start   int    // writing: where the frame begins in buf
-	buf     []byte // writing: all so far; reading: what is left
+	buf     []byte // writing: all so far; reading: the rest
 	err     *FrameError
 }
 
@@ -42,14 +42,14 @@ func (c *coder) read(frame []byte, kind Kind) {
 	}
 }
 
-// finish checks the size of a written frame, and that a read one has ended.
-func (c *coder) finish() error {
+// finishFrame checks the size of a written frame, and that a read one has ended.
+func (c *coder) finishFrame() error {
 	switch {
 	case c.err != nil:
 	case c.writing && c.size() > MaxFrameBytes:
-		c.fail("size", strconv.Itoa(c.size())+" bytes, at most "+strconv.Itoa(MaxFrameBytes)+" fit a frame")
+		c.keepFault("size", strconv.Itoa(c.size())+" bytes, at most "+strconv.Itoa(MaxFrameBytes)+" fit a frame")
 	case !c.writing && len(c.buf) > 0:
-		c.fail("end", strconv.Itoa(len(c.buf))+" bytes follow the last field")
+		c.keepFault("end", strconv.Itoa(len(c.buf))+" bytes follow the last field")
 	}
 	if c.err != nil {
 		return c.err
@@ -59,8 +59,8 @@ func (c *coder) finish() error {
 
 func (c *coder) size() int { return len(c.buf) - c.start }
 
-// fail keeps the first fault.
-func (c *coder) fail(field, reason string) {
+// keepFault keeps the first fault.
+func (c *coder) keepFault(field, reason string) {
 	if c.err == nil {
 		c.err = &FrameError{Kind: c.kind, Field: field, Reason: reason}
 	}
@@ -69,22 +69,22 @@ func (c *coder) fail(field, reason string) {
 // failRead keeps the fault of a msgp primitive.
 func (c *coder) failRead(field, want string, err error) {
 	if errors.Is(err, msgp.ErrShortBytes) {
-		c.fail(field, "the frame ends inside it")
+		c.keepFault(field, "the frame ends inside it")
 		return
 	}
-	c.fail(field, "the value is not "+want)
+	c.keepFault(field, "the value is not "+want)
 }
 
-// need fails with the reason unless ok.
-func (c *coder) need(ok bool, field, reason string) {
+// needTrue fails with the reason unless ok.
+func (c *coder) needTrue(ok bool, field, reason string) {
 	if !ok {
-		c.fail(field, reason)
+		c.keepFault(field, reason)
 	}
 }
 
 const oneByte = 0x80 // Numbers below it are one byte in MessagePack, itself.
 
-func (c *coder) uint(field string, v *uint64) {
+func (c *coder) codeUint(field string, v *uint64) {
 	switch {
 	case c.err != nil:
 	case c.writing:
@@ -101,7 +101,7 @@ func (c *coder) uint(field string, v *uint64) {
 	}
 }
 
-func (c *coder) int(field string, v *int64) {
+func (c *coder) codeInt(field string, v *int64) {
 	switch {
 	case c.err != nil:
 	case c.writing:
@@ -118,19 +118,19 @@ func (c *coder) int(field string, v *int64) {
 	}
 }
 
-// small is a number from low to high: the ordinal of a type, a set of flags.
-func (c *coder) small(field string, v *uint8, low, high uint8) {
+// codeSmall is a number from low to high: the ordinal of a type, a set of flags.
+func (c *coder) codeSmall(field string, v *uint8, low, high uint8) {
 	wide := uint64(*v)
-	c.uint(field, &wide)
+	c.codeUint(field, &wide)
 	if c.err == nil && (wide < uint64(low) || wide > uint64(high)) {
-		c.fail(field, strconv.FormatUint(wide, 10)+" is not "+strconv.Itoa(int(low))+" to "+strconv.Itoa(int(high)))
+		c.keepFault(field, strconv.FormatUint(wide, 10)+" is not "+strconv.Itoa(int(low))+" to "+strconv.Itoa(int(high)))
 	}
 	if !c.writing && c.err == nil {
 		*v = uint8(wide)
 	}
 }
 
-func (c *coder) bool(field string, v *bool) {
+func (c *coder) codeBool(field string, v *bool) {
 	switch {
 	case c.err != nil:
 	case c.writing:
@@ -145,7 +145,7 @@ func (c *coder) bool(field string, v *bool) {
 	}
 }
 
-func (c *coder) float(field string, v *float64) {
+func (c *coder) codeFloat(field string, v *float64) {
 	switch {
 	case c.err != nil:
 	case c.writing:
@@ -160,16 +160,16 @@ func (c *coder) float(field string, v *float64) {
 	}
 }
 
-// text is UTF-8 of at most limit bytes. Reading leaves *v alone where it holds
+// codeText is UTF-8 of at most limit bytes. Reading leaves *v alone where it holds
 // the same text already, which spares the copy.
-func (c *coder) text(field string, v *string, limit int) {
+func (c *coder) codeText(field string, v *string, limit int) {
 	switch {
 	case c.err != nil:
 	case c.writing:
 		if len(*v) > limit {
-			c.fail(field, tooLong(len(*v), limit))
+			c.keepFault(field, tooLong(len(*v), limit))
 		}
-		c.need(utf8.ValidString(*v), field, notUTF8)
+		c.needTrue(utf8.ValidString(*v), field, notUTF8)
 		c.buf = msgp.AppendString(c.buf, *v)
 	default:
 		if got, ok := c.rawText(field, limit); ok && *v != string(got) {
@@ -185,9 +185,9 @@ func (c *coder) rawText(field string, limit int) ([]byte, bool) {
 	case err != nil:
 		c.failRead(field, "a text", err)
 	case len(got) > limit:
-		c.fail(field, tooLong(len(got), limit))
+		c.keepFault(field, tooLong(len(got), limit))
 	case !utf8.Valid(got):
-		c.fail(field, notUTF8)
+		c.keepFault(field, notUTF8)
 	default:
 		c.buf = rest
 		return got, true
@@ -195,31 +195,31 @@ func (c *coder) rawText(field string, limit int) ([]byte, bool) {
 	return nil, false
 }
 
-// token is the name of something that may stand in a subject.
-func (c *coder) token(field string, v *string) {
-	c.text(field, v, MaxTokenBytes)
+// codeToken is the name of something that may stand in a subject.
+func (c *coder) codeToken(field string, v *string) {
+	c.codeText(field, v, MaxTokenBytes)
 	if c.err == nil && !isToken(*v) {
-		c.fail(field, strconv.Quote(*v)+": "+tokenRule)
+		c.keepFault(field, strconv.Quote(*v)+": "+tokenRule)
 	}
 }
 
-// reason is a text for people: one that is too long is truncated, not refused, since
+// codeReason is a text for people: a text that is too long is truncated, not refused, since
 // losing the refusal it explains would help no one.
-func (c *coder) reason(field string, v *string) {
+func (c *coder) codeReason(field string, v *string) {
 	if !c.writing {
-		c.text(field, v, MaxReasonByte)
+		c.codeText(field, v, MaxReasonByte)
 		return
 	}
 	truncated := strings.ToValidUTF8((*v)[:min(len(*v), MaxReasonByte)], "")
-	c.text(field, &truncated, MaxReasonByte)
+	c.codeText(field, &truncated, MaxReasonByte)
 }
 
-// blob is bytes without a meaning here; reading copies them.
-func (c *coder) blob(field string, v *[]byte, limit int) {
+// codeBlob is bytes without a meaning here; reading copies them.
+func (c *coder) codeBlob(field string, v *[]byte, limit int) {
 	switch {
 	case c.err != nil:
 	case c.writing && len(*v) > limit:
-		c.fail(field, tooLong(len(*v), limit))
+		c.keepFault(field, tooLong(len(*v), limit))
 	case c.writing:
 		c.buf = msgp.AppendBytes(c.buf, *v)
 	default:
@@ -228,7 +228,7 @@ func (c *coder) blob(field string, v *[]byte, limit int) {
 		case err != nil:
 			c.failRead(field, "a string of bytes", err)
 		case len(got) > limit:
-			c.fail(field, tooLong(len(got), limit))
+			c.keepFault(field, tooLong(len(got), limit))
 		default:
 			*v, c.buf = append([]byte(nil), got...), rest
 		}

@@ -12,14 +12,14 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// The forms of the columns of fields, a byte each. Any column can have the first
-// two, whose values are written as in other messages, nil for one that is missing.
-// They are the forms of texts, of lists and of a column with missing values. A byte
-// stands for a word of an enum, by its place, or a bool; a float has 8 bytes.
+// The forms of the columns of fields, a byte each. Any column can have the first two, whose
+// values are written as in other messages, nil for a missing value. They are the forms of
+// texts, of lists and of a column with missing values. A byte stands for a word of an enum, by
+// its place, or a bool; a float has 8 bytes.
 //
-// A column of integers has, from formIntegers on, the width of its first number less
-// 1 in the lowest three bits, and in the next four that of the differences of the
-// others from the one before: 0 where all are the same.
+// A column of integers has, from formIntegers on, the width of its first number less 1 in the
+// lowest three bits, and in the next four the width of the differences of the others from the
+// one before: 0 where all are the same.
 const (
 	formEach     = iota // one value after another, or the mark that it is the one before
 	formOne             // one value, which all have
@@ -65,7 +65,7 @@ func (b *BatchCodec) writeColumns(c *coder, reports []Report, rows int) bool {
 
 func appendIntegers(buf []byte, reports []Report, rows, f int, t scgs.Type) ([]byte, bool) {
 	form, base := len(buf), 0
-	buf = room(append(buf, 0), 8+8*rows)
+	buf = makeRoom(append(buf, 0), 8+8*rows)
 	begin, bits, last, at := form+1, uint64(0), int64(0), form+1 // bits that any difference has
 	for i := range reports {
 		r := &reports[i]
@@ -79,22 +79,22 @@ func appendIntegers(buf []byte, reports []Report, rows, f int, t scgs.Type) ([]b
 		x := v.Int()
 		binary.LittleEndian.PutUint64(buf[at:], uint64(x-last)) //nolint:gosec // Its bits.
 		if base == 0 {
-			base = max(1, widthOf(zigzag(x)))
+			base = max(1, widthOf(zigzagOf(x)))
 			begin += base
 			at, last = begin, x
 			continue
 		}
-		bits |= zigzag(x - last)
+		bits |= zigzagOf(x - last)
 		at, last = at+8, x
 	}
-	buf, width := narrow(buf[:at], begin, bits)
+	buf, width := narrowNumbers(buf[:at], begin, bits)
 	buf[form] = byte(formIntegers | width<<3 | (base - 1))
 	return buf, true
 }
 
 func appendFloats(buf []byte, reports []Report, rows, f int) ([]byte, bool) {
 	form, at := len(buf), len(buf)+1
-	buf = room(append(buf, formRaw), 8*rows)
+	buf = makeRoom(append(buf, formRaw), 8*rows)
 	differ, first := uint64(0), uint64(0)
 	for i := range reports {
 		r := &reports[i]
@@ -122,7 +122,7 @@ func appendFloats(buf []byte, reports []Report, rows, f int) ([]byte, bool) {
 	return buf[:at], true
 }
 
-// notFinite are the bits of a float that infinities and what is no number have all.
+// notFinite are the bits of a float that are all set in infinities and in NaN.
 const notFinite = 0x7ff << 52
 
 func appendWords(buf []byte, reports []Report, f int, field *scgs.Field) ([]byte, bool) {
@@ -172,7 +172,7 @@ func appendValues(buf []byte, reports []Report, rows, f int, field *scgs.Field) 
 			repeated++
 			continue
 		}
-		if fault(field, *v) != "" {
+		if findFault(field, *v) != "" {
 			return buf, false
 		}
 		buf = appendValue(buf, field, *v)
@@ -195,7 +195,7 @@ func (b *BatchCodec) readColumns(c *coder, frame []byte, at int, values []scgs.V
 	for f, t := range b.types {
 		to.field, to.f = &b.schema[f], f
 		if at >= len(frame) {
-			c.fail(to.field.Name, cut)
+			c.keepFault(to.field.Name, cut)
 			return at
 		}
 		form := frame[at]
@@ -221,8 +221,8 @@ func (b *BatchCodec) readColumns(c *coder, frame []byte, at int, values []scgs.V
 	return at
 }
 
-// column is where the values of one field go: to every so many of the values, one of each
-// row, the first of them at f.
+// column is where the values of a field go: to every so many of the values, one of each row,
+// the first of them at f.
 type column struct {
 	field     *scgs.Field
 	values    []scgs.Value
@@ -232,7 +232,7 @@ type column struct {
 func (to *column) rows() int { return len(to.values) / to.fields }
 
 func (c *coder) noForm(field *scgs.Field, form byte) {
-	c.fail(field.Name, "a column of "+field.Type.String()+" has no form "+strconv.Itoa(int(form)))
+	c.keepFault(field.Name, "a column of "+field.Type.String()+" has no form "+strconv.Itoa(int(form)))
 }
 
 func (c *coder) integers(to *column, frame []byte, at int, form byte, t scgs.Type) int {
@@ -243,20 +243,20 @@ func (c *coder) integers(to *column, frame []byte, at int, form byte, t scgs.Typ
 	}
 	numbers := entries{end: at + base, width: width}
 	if at = numbers.end + (to.rows()-1)*width; at > len(frame) {
-		c.fail(to.field.Name, cut)
+		c.keepFault(to.field.Name, cut)
 		return at
 	}
-	numbers.value = number(frame, numbers.end, base)
+	numbers.value = readNumber(frame, numbers.end, base)
 	values, fields := to.values, to.fields
 	if t == scgs.Duration {
-		for i := to.f; ; numbers.next(frame) {
+		for i := to.f; ; numbers.nextEntry(frame) {
 			values[i] = scgs.DurationValue(time.Duration(numbers.value))
 			if i += fields; i >= len(values) {
 				return at
 			}
 		}
 	}
-	for i := to.f; ; numbers.next(frame) {
+	for i := to.f; ; numbers.nextEntry(frame) {
 		values[i] = scgs.IntValue(numbers.value)
 		if i += fields; i >= len(values) {
 			return at
@@ -270,7 +270,7 @@ func (c *coder) floats(to *column, frame []byte, at int, one bool) int {
 		end, step = at+8, 0
 	}
 	if end > len(frame) {
-		c.fail(to.field.Name, cut)
+		c.keepFault(to.field.Name, cut)
 		return end
 	}
 	values, fields := to.values, to.fields
@@ -278,8 +278,8 @@ func (c *coder) floats(to *column, frame []byte, at int, one bool) int {
 		word := binary.LittleEndian.Uint64(frame[at : at+8])
 		x := math.Float64frombits(word)
 		if word&notFinite == notFinite {
-			c.fail(to.field.Name, floatFault(x))
-			c.within("rows", i/fields)
+			c.keepFault(to.field.Name, floatFault(x))
+			c.noteWithin("rows", i/fields)
 			return end
 		}
 		values[i] = scgs.FloatValue(x)
@@ -294,15 +294,15 @@ func (c *coder) words(to *column, frame []byte, at int, one bool, words []scgs.V
 		end, step = at+1, 0
 	}
 	if end > len(frame) {
-		c.fail(to.field.Name, cut)
+		c.keepFault(to.field.Name, cut)
 		return end
 	}
 	values, fields := to.values, to.fields
 	for i := to.f; i < len(values); i += fields {
 		word := int(frame[at])
 		if word >= len(words) {
-			c.fail(to.field.Name, "word "+strconv.Itoa(word)+" of "+strconv.Itoa(len(words)))
-			c.within("rows", i/fields)
+			c.keepFault(to.field.Name, "word "+strconv.Itoa(word)+" of "+strconv.Itoa(len(words)))
+			c.noteWithin("rows", i/fields)
 			return end
 		}
 		values[i] = words[word]
@@ -327,7 +327,7 @@ func (c *coder) values(to *column, frame []byte, at int, one bool) int {
 			values[i], c.buf = scgs.Value{}, c.buf[1:]
 		default:
 			if c.fieldValue(to.field, &values[i], above); c.err != nil {
-				c.within("rows", i/fields)
+				c.noteWithin("rows", i/fields)
 				return at
 			}
 		}

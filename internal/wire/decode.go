@@ -65,7 +65,7 @@ func decode[M any](frame []byte, kind Kind, layout func(*M, *coder)) (M, error) 
 	if c.err == nil {
 		layout(&m, &c)
 	}
-	if err := c.finish(); err != nil {
+	if err := c.finishFrame(); err != nil {
 		var zero M
 		return zero, err
 	}

@@ -54,7 +54,7 @@ func AppendPeers(dst []byte, m *Peers) (frame []byte, n int, err error) {
 func encode(dst []byte, kind Kind, layout func(*coder)) ([]byte, error) {
 	c := newWriter(dst, kind)
 	layout(&c)
-	if err := c.finish(); err != nil {
+	if err := c.finishFrame(); err != nil {
 		return dst, err
 	}
 	return c.buf, nil

@@ -53,7 +53,7 @@ var (
 type FrameError struct {
 	Kind   Kind   // what the frame is, 0 if that could not be told
 	Field  string // where it is wrong, such as "reports[3].load"
-	Reason string // what is wrong there
+	Reason string // the fault there
 	Err    error  // ErrVersion, ErrSchema or nil
 }
 

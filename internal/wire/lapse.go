@@ -14,10 +14,10 @@ const ControlLoss = "control-loss"
 // DatumAfter is for how long it had been without, by which the region's handler reads it.
 const DatumAfter = "after"
 
-// Lapse is an answer to no signal: it tells the fate of a cancellation for want of control.
-// Its decision has no number, which those of signals have, the entry for an epoch, and for a
-// term the incarnation that the member had then, since another process counts entries
-// from 1 too; its name is the region's.
+// Lapse is an answer to no signal: it tells the fate of a cancellation for want of control. Its
+// decision has no number, unlike the decisions of signals, the entry for an epoch, and for a
+// term the incarnation that the member had then, since another process counts entries from 1
+// too; its name is the region's.
 func Lapse(region string, entry uint64, member string, incarnation uint64, fate control.Fate, detail string) Answer {
 	return Answer{Decision: control.Decision{Term: incarnation, Epoch: entry}, Name: region, Target: member, Fate: fate, Detail: detail}
 }
@@ -53,7 +53,7 @@ type Beat struct {
 // MaxBeatBytes bounds a beat that is read.
 const MaxBeatBytes = 1024
 
-// Leads reports whether whoever has sent it goes on leading.
+// Leads reports whether whoever has sent it continues leading.
 func (b *Beat) Leads() bool { return !b.Ends && !b.Standby }
 
 // DecodeBeat reads a beat into a [Beat], or into what has more of it.

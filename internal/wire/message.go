@@ -23,7 +23,7 @@ const (
 	MaxAims       = 256                             // of a welcome
 	MaxParts      = 1024                            // frames of a bundle, and as many of Alive and of the members on a piece of a roster
 	MaxListed     = 65_536                          // members on a roster
-	MaxPart       = MaxFrameBytes - 3*MaxTokenBytes // of a frame in a bundle: what is around it fits beside it
+	MaxPart       = MaxFrameBytes - 3*MaxTokenBytes // of a frame in a bundle: the bundle's own bytes fit beside it
 	maxSender     = 2*MaxTokenBytes + 3             // names of multiplexers
 	// MaxIncarnation is above all incarnations: the wall clock in ns is below it until 2116.
 	MaxIncarnation = 1 << 62
@@ -68,7 +68,7 @@ type Welcome struct {
 	Synchronizer string             // who answers
 	Term         uint64             // of the synchronizer
 	Epoch        uint64             // the current one, 0 before the first
-	Member       string             // who is answered
+	Member       string             // the synchronizer that is answered
 	Incarnation  uint64             // of the Hello it answers
 	Accepted     bool               // it is a member, and may report
 	Refused      bool               // it is not, for Reason
@@ -96,7 +96,7 @@ type Aim struct {
 // Report is one event of a member: the start of a local state, or an explicit
 // end after which the member has no state.
 type Report struct {
-	Seq uint64          // counts the member's reports from 1, and goes on in the next incarnation of its process; an End takes a Seq of its own, so that a lost End shows
+	Seq uint64          // counts the member's reports from 1, and continues in the next incarnation of its process; an End takes a Seq of its own, so that a lost End shows
 	End bool            // the member has no state from At on
 	At  clocksync.Stamp // when the state began, or the last one ended
 	Row []scgs.Value    // the fields of the declared schema; empty for an End
@@ -202,14 +202,14 @@ type Receipt struct {
 	Name         string // of the signal
 }
 
-// Answer tells the fate of one signal.
+// Answer tells the fate of a signal.
 type Answer struct {
 	Decision control.Decision `json:"decision"`         // with Name and Target it identifies the signal
 	Name     string           `json:"name"`             // of the signal
 	Target   string           `json:"target"`           // the member or thread it was for
 	Fate     control.Fate     `json:"fate"`             // Waiting, or a final one
 	Detail   string           `json:"detail,omitempty"` // why refused
-	Kind     control.Kind     `json:"kind,omitempty"`   // 0, unless the decision is of an earlier term than the one that is answered; so are these:
+	Kind     control.Kind     `json:"kind,omitempty"`   // 0, unless the decision is of an earlier term than the answered one; so are these:
 
 	Predicate string `json:"predicate,omitempty"` // of the signal
 	Region    string `json:"region,omitempty"`    // of the signal

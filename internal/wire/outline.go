@@ -26,38 +26,38 @@ func (c *coder) outline(m *Batch, columns bool) {
 	m.Reports, m.Regions = m.Reports[:0], m.Regions[:0]
 	m.Evidence, m.Tagged, m.Quality, m.Trace = Evidence{}, false, clocksync.Quality{}, control.Trace{}
 	if columns {
-		if flags, _ := c.head(m); c.err == nil && flags&flagRegions != 0 {
+		if flags, _ := c.readHead(m); c.err == nil && flags&flagRegions != 0 {
 			c.readRegions(m)
 		}
 		return
 	}
 	c.rowsHead(m)
-	end := c.behind(c.rowsFlags(m))
+	end := c.readBehind(c.rowsFlags(m))
 	switch {
 	case c.err != nil:
 	case end >= 0:
 		c.buf = c.buf[len(c.buf)-end:]
 		c.readRegions(m)
-	case c.count("reports", 0, MaxReports, leastBytes) == 0: // Else their place would be told.
+	case c.codeCount("reports", 0, MaxReports, leastBytes) == 0: // Else their place would be told.
 		c.readRegions(m)
 	}
 }
 
 func (c *coder) readRegions(m *Batch) {
-	m.Regions = resize(m.Regions, c.count("regions", 0, MaxRegions, leastBytes))
-	c.each("regions", len(m.Regions), func(i int) { c.region(&m.Regions[i]) })
+	m.Regions = resizeSlice(m.Regions, c.codeCount("regions", 0, MaxRegions, leastBytes))
+	c.codeEach("regions", len(m.Regions), func(i int) { c.codeRegion(&m.Regions[i]) })
 }
 
-// behind reads the length of reports in rows, if it is there, and returns how many
+// readBehind reads the length of reports in rows, if it is there, and returns how many
 // bytes follow them; else -1.
-func (c *coder) behind(flags uint8) int {
+func (c *coder) readBehind(flags uint8) int {
 	if flags&flagBehind == 0 {
 		return -1
 	}
 	var length uint64
-	c.uint("length", &length)
+	c.codeUint("length", &length)
 	if c.err == nil && length > uint64(len(c.buf)) {
-		c.fail("length", "the frame ends inside the reports")
+		c.keepFault("length", "the frame ends inside the reports")
 	}
 	if c.err != nil {
 		return -1

@@ -2,9 +2,9 @@ package wire
 
 import "github.com/gopegasus/pegasus/scgs"
 
-// What a synchronizer that runs a program and the processors of its nodes have
-// agreed on: the region that a processor is always in, the signals that go there
-// and what is piggybacked on them.
+// What a synchronizer that runs a program and the processors of its nodes have agreed on: the
+// region that a processor is always in, the signals that go there and the data piggybacked on
+// them.
 const (
 	ProcessorRegion = "processor" // a start goes there
 	StartSignal     = "start"     // begin a block
@@ -64,7 +64,7 @@ func ProcessorSchema() scgs.Schema {
 	}
 }
 
-// IsProcessor reports whether a declared state is that of processors.
+// IsProcessor reports whether a declared state is the state of processors.
 func IsProcessor(s scgs.Schema) bool {
 	return len(s) >= ProcessorFields && s[len(s)-ProcessorFields:].Hash() == ProcessorSchema().Hash()
 }

@@ -17,43 +17,43 @@ const (
 	reportFlags = flagEnd | boundFlags
 )
 
-// readRows reads a batch of releases before: one report after another, whose numbers and
-// values are those of other messages.
+// readRows reads a batch of releases before: one report after another, whose numbers and values
+// are written as in other messages.
 func (b *BatchCodec) readRows(c *coder, domain clocksync.Domain, m *Batch) {
 	c.rowsHead(m)
-	if c.err != nil || !b.known(c, m) {
+	if c.err != nil || !b.checkSchema(c, m) {
 		return
 	}
 	flags := c.rowsFlags(m)
-	end := c.behind(flags)
+	end := c.readBehind(flags)
 	var run run
 	var above []scgs.Value
-	n, fields := c.count("reports", 0, MaxReports, leastBytes), len(b.schema)
-	m.Reports, m.values = resize(m.Reports, n), resize(m.values, n*fields)
-	c.each("reports", n, func(i int) {
+	n, fields := c.codeCount("reports", 0, MaxReports, leastBytes), len(b.schema)
+	m.Reports, m.values = resizeSlice(m.Reports, n), resizeSlice(m.values, n*fields)
+	c.codeEach("reports", n, func(i int) {
 		r := &m.Reports[i]
 		r.At.Domain, r.Row = domain, m.values[i*fields:(i+1)*fields:(i+1)*fields]
 		if b.report(c, r, &run, above); !r.End {
 			above = r.Row
 		}
 	})
-	c.need(end < 0 || len(c.buf) == end, "length", "the reports have another one")
+	c.needTrue(end < 0 || len(c.buf) == end, "length", "the reports have another one")
 	c.readRegions(m)
 	m.Evidence = Evidence{At: clocksync.Stamp{Domain: domain}}
-	c.evidence(&m.Evidence, &run)
+	c.codeEvidence(&m.Evidence, &run)
 	if m.Evidence.Seq == 0 {
 		m.Evidence.At = clocksync.Stamp{}
 	}
 	m.Tagged = flags&flagTagged != 0
 	m.Quality = clocksync.Quality{}
 	if m.Tagged {
-		c.tag(&m.Quality)
+		c.codeTag(&m.Quality)
 	}
 	m.Trace = control.Trace{}
-	c.trace(&m.Trace, flags&flagTraced != 0)
+	c.codeTrace(&m.Trace, flags&flagTraced != 0)
 }
 
-// The flags of a batch in rows are the first four of one in columns, and this.
+// The flags of a batch in rows are the first four of a batch in columns, and this.
 const (
 	flagBehind   = flagTraced << 1 // the length of the reports stands before them, since regions follow
 	rowsMaxFlags = flagBehind<<1 - 1
@@ -64,13 +64,13 @@ const leastBytes = 3
 
 // rowsHead reads what a batch in rows begins with.
 func (c *coder) rowsHead(m *Batch) {
-	c.token("member", &m.Member)
-	c.uint("incarnation", &m.Incarnation)
-	c.uint("schema", &m.Schema)
+	c.codeToken("member", &m.Member)
+	c.codeUint("incarnation", &m.Incarnation)
+	c.codeUint("schema", &m.Schema)
 }
 
 func (c *coder) rowsFlags(m *Batch) (flags uint8) {
-	c.small("flags", &flags, 0, rowsMaxFlags)
+	c.codeSmall("flags", &flags, 0, rowsMaxFlags)
 	m.Again, m.Leaving = flags&flagAgain != 0, flags&flagLeaving != 0
 	return flags
 }
@@ -80,11 +80,11 @@ func (c *coder) rowsFlags(m *Batch) (flags uint8) {
 func (b *BatchCodec) report(c *coder, r *Report, run *run, above []scgs.Value) {
 	var step uint64
 	var flags uint8
-	c.uint("seq", &step)
-	c.small("flags", &flags, 0, reportFlags)
+	c.codeUint("seq", &step)
+	c.codeSmall("flags", &flags, 0, reportFlags)
 	r.Seq = run.last + step
 	c.inOrder(r.Seq, &run.last)
-	run.stamp(c, &r.At, flags)
+	run.codeStamp(c, &r.At, flags)
 	if r.End = flags&flagEnd != 0; r.End {
 		r.Row = r.Row[:0:0]
 		return
@@ -92,21 +92,21 @@ func (b *BatchCodec) report(c *coder, r *Report, run *run, above []scgs.Value) {
 	b.readRow(c, r.Row, above)
 }
 
-// evidence codes evidence, which a batch in rows has last.
-func (c *coder) evidence(e *Evidence, run *run) {
-	c.uint("evidence", &e.Seq)
+// codeEvidence codes evidence, which a batch in rows has last.
+func (c *coder) codeEvidence(e *Evidence, run *run) {
+	c.codeUint("evidence", &e.Seq)
 	if c.err != nil || e.Seq == 0 {
 		return
 	}
 	flags := boundFlagsOf(e.At.Within)
-	c.small("flags", &flags, 0, reportFlags)
-	c.need(flags&flagEnd == 0, "flags", "evidence cannot be an end")
-	run.stamp(c, &e.At, flags)
+	c.codeSmall("flags", &flags, 0, reportFlags)
+	c.needTrue(flags&flagEnd == 0, "flags", "evidence cannot be an end")
+	run.codeStamp(c, &e.At, flags)
 }
 
-func (c *coder) region(r *Region) {
-	c.token("name", &r.Name)
-	c.uint("entry", &r.Entry)
-	c.need(r.Entry > 0, "entry", "the entry is 0: the entries of regions count from 1")
-	c.uint("since", &r.Since)
+func (c *coder) codeRegion(r *Region) {
+	c.codeToken("name", &r.Name)
+	c.codeUint("entry", &r.Entry)
+	c.needTrue(r.Entry > 0, "entry", "the entry is 0: the entries of regions count from 1")
+	c.codeUint("since", &r.Since)
 }

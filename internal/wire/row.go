@@ -27,7 +27,7 @@ func (b *BatchCodec) CheckRow(row []scgs.Value) error {
 		if plain(&b.schema[i], &row[i]) {
 			continue
 		}
-		if fault := fault(&b.schema[i], row[i]); fault != "" {
+		if fault := findFault(&b.schema[i], row[i]); fault != "" {
 			return errors.New("state: field " + strconv.Quote(b.schema[i].Name) + ": " + fault)
 		}
 	}
@@ -44,8 +44,8 @@ func plain(f *scgs.Field, v *scgs.Value) bool {
 	return t == f.Type && (t == scgs.Int || t == scgs.Bool || t == scgs.Duration)
 }
 
-// fault says why v is no value of the field, "" if it is one.
-func fault(f *scgs.Field, v scgs.Value) string {
+// findFault says why v is no value of the field, "" if it is one.
+func findFault(f *scgs.Field, v scgs.Value) string {
 	switch {
 	case v.Type() == scgs.Invalid:
 		return ""
@@ -84,7 +84,7 @@ func listFault(f *scgs.Field, v scgs.Value) string {
 	elem, texts := f.Element(), 0
 	for i := range v.Len() {
 		e := v.At(i)
-		if fault := fault(&elem, e); fault != "" {
+		if fault := findFault(&elem, e); fault != "" {
 			return "element " + strconv.Itoa(i) + ": " + fault
 		}
 		texts += len(e.Text())
@@ -104,15 +104,15 @@ func floatFault(f float64) string {
 	return ""
 }
 
-// rowFault fails with what is wrong with a row, if anything is.
+// rowFault fails with the fault of a row, if there is any.
 func (b *BatchCodec) rowFault(c *coder, row []scgs.Value) {
 	if len(row) != len(b.schema) {
-		c.fail("row", b.arity(len(row)))
+		c.keepFault("row", b.arity(len(row)))
 		return
 	}
 	for i := range row {
-		if fault := fault(&b.schema[i], row[i]); fault != "" {
-			c.fail(b.schema[i].Name, fault)
+		if fault := findFault(&b.schema[i], row[i]); fault != "" {
+			c.keepFault(b.schema[i].Name, fault)
 		}
 	}
 }
@@ -168,7 +168,7 @@ func (b *BatchCodec) readRow(c *coder, row, above []scgs.Value) {
 // list reads a list, whose length is checked before anything is made of it.
 func (c *coder) list(f *scgs.Field, v *scgs.Value, other scgs.Value) {
 	var read [scgs.MaxElements]scgs.Value
-	n := c.count(f.Name, 0, scgs.MaxElements, 1)
+	n := c.codeCount(f.Name, 0, scgs.MaxElements, 1)
 	elem, texts := f.Element(), 0
 	for i := range n {
 		read[i] = v.At(i) // A text that is the same is not copied.
@@ -181,7 +181,7 @@ func (c *coder) list(f *scgs.Field, v *scgs.Value, other scgs.Value) {
 	switch {
 	case c.err != nil:
 	case elem.Type == scgs.String && texts > scgs.MaxTextBytes:
-		c.fail(f.Name, textsTooLong(texts))
+		c.keepFault(f.Name, textsTooLong(texts))
 	case holds(*v, f.Type, read[:n]):
 	case holds(other, f.Type, read[:n]):
 		*v = other
@@ -221,27 +221,27 @@ func (c *coder) fieldValue(f *scgs.Field, v *scgs.Value, other scgs.Value) {
 	switch f.Type {
 	case scgs.Bool:
 		var got bool
-		c.bool(f.Name, &got)
+		c.codeBool(f.Name, &got)
 		*v = scgs.BoolValue(got)
 	case scgs.Int, scgs.Duration:
 		var got int64
-		c.int(f.Name, &got)
+		c.codeInt(f.Name, &got)
 		*v = scgs.IntValue(got)
 		if f.Type == scgs.Duration {
 			*v = scgs.DurationValue(time.Duration(got))
 		}
 	case scgs.Float:
 		var got float64
-		c.float(f.Name, &got)
+		c.codeFloat(f.Name, &got)
 		if fault := floatFault(got); fault != "" {
-			c.fail(f.Name, fault)
+			c.keepFault(f.Name, fault)
 		}
 		*v = scgs.FloatValue(got)
 	case scgs.Enum:
 		var got uint64
-		c.uint(f.Name, &got)
+		c.codeUint(f.Name, &got)
 		if got >= uint64(len(f.Words)) {
-			c.fail(f.Name, "word "+strconv.FormatUint(got, 10)+" of "+strconv.Itoa(len(f.Words)))
+			c.keepFault(f.Name, "word "+strconv.FormatUint(got, 10)+" of "+strconv.Itoa(len(f.Words)))
 			return
 		}
 		*v = scgs.EnumValue(f.Words[got])

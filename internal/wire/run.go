@@ -12,7 +12,7 @@ type run struct {
 	early, late int64 // offsets of the last ends that were bounded
 }
 
-func (r *run) stamp(c *coder, s *clocksync.Stamp, flags uint8) {
+func (r *run) codeStamp(c *coder, s *clocksync.Stamp, flags uint8) {
 	mono := difference(c, "mono", int64(s.Mono), &r.mono)
 	within := clocksync.Unbounded
 	if flags&flagNoEarliest == 0 {
@@ -23,7 +23,7 @@ func (r *run) stamp(c *coder, s *clocksync.Stamp, flags uint8) {
 		offset := difference(c, "latest", int64(s.Within.Latest)-mono, &r.late)
 		within.Latest = clocksync.Instant(mono + offset)
 	}
-	c.possible(clocksync.Instant(mono), within)
+	c.checkPossible(clocksync.Instant(mono), within)
 	if !c.writing {
 		s.Mono, s.Within = clocksync.Instant(mono), within
 	}
@@ -32,7 +32,7 @@ func (r *run) stamp(c *coder, s *clocksync.Stamp, flags uint8) {
 // difference codes v as its difference from *base, which it then becomes.
 func difference(c *coder, field string, v int64, base *int64) int64 {
 	d := v - *base
-	c.int(field, &d)
+	c.codeInt(field, &d)
 	*base += d
 	return *base
 }

@@ -30,21 +30,21 @@ func happens(earliest, latest clocksync.Instant) bool {
 	return earliest <= latest && earliest != clocksync.MaxInstant && latest != clocksync.MinInstant
 }
 
-// possible refuses a stamp that no event has.
-func (c *coder) possible(mono clocksync.Instant, within clocksync.Interval) {
-	c.need(mono.Finite(), "mono", "a reading is not infinite")
-	c.need(within.Earliest != clocksync.MaxInstant, "earliest", "no event is at plus infinity")
-	c.need(within.Latest != clocksync.MinInstant, "latest", "no event is at minus infinity")
-	c.need(within.Valid(), "earliest", "the earliest time is after the latest time")
+// checkPossible refuses a stamp that no event has.
+func (c *coder) checkPossible(mono clocksync.Instant, within clocksync.Interval) {
+	c.needTrue(mono.Finite(), "mono", "a reading is not infinite")
+	c.needTrue(within.Earliest != clocksync.MaxInstant, "earliest", "no event is at plus infinity")
+	c.needTrue(within.Latest != clocksync.MinInstant, "latest", "no event is at minus infinity")
+	c.needTrue(within.Valid(), "earliest", "the earliest time is after the latest time")
 }
 
 // inOrder keeps the order of a batch: every seq is above the one before.
 func (c *coder) inOrder(seq uint64, last *uint64) {
 	switch {
 	case seq == 0:
-		c.fail("seq", zeroSeq)
+		c.keepFault("seq", zeroSeq)
 	case seq <= *last:
-		c.fail("seq", "the number is not above the number before")
+		c.keepFault("seq", "the number is not above the number before")
 	}
 	*last = seq
 }
@@ -98,7 +98,7 @@ func (c *coder) writeStamps(reports []Report, evidence *clocksync.Stamp, fields 
 		}
 	}
 	at := len(c.buf)
-	buf := room(c.buf, stampBytes)
+	buf := makeRoom(c.buf, stampBytes)
 	binary.LittleEndian.PutUint64(buf[at+2:], seq)
 	binary.LittleEndian.PutUint64(buf[at+10:], uint64(first.Mono))
 	binary.LittleEndian.PutUint64(buf[at+18:], uint64(start))
@@ -149,14 +149,14 @@ func entry(column int, s *clocksync.Stamp) int64 {
 // appendStamps appends all but the first entry of a column, and adds its width.
 func appendStamps(buf []byte, column int, last int64, reports []Report, evidence *clocksync.Stamp, widths *int) []byte {
 	begin, all, at := len(buf), uint64(0), len(buf)
-	buf = room(buf, 8*len(reports))
+	buf = makeRoom(buf, 8*len(reports))
 	for i := 1; i < len(reports); i++ {
 		v := entry(column, &reports[i].At)
 		if column == 0 {
 			v = int64(reports[i].Seq) - int64(i) //nolint:gosec // Its bits.
 		}
 		binary.LittleEndian.PutUint64(buf[at:], uint64(v-last)) //nolint:gosec // Its bits.
-		all |= zigzag(v - last)
+		all |= zigzagOf(v - last)
 		last, at = v, at+8
 	}
 	if column == 1 && len(reports) > 1 {
@@ -165,23 +165,23 @@ func appendStamps(buf []byte, column int, last int64, reports []Report, evidence
 	if evidence != nil && column > 0 {
 		v := entry(column, evidence)
 		binary.LittleEndian.PutUint64(buf[at:], uint64(v-last)) //nolint:gosec // Its bits.
-		all |= zigzag(v - last)
+		all |= zigzagOf(v - last)
 		at += 8
 	}
-	buf, width := narrow(buf[:at], begin, all)
+	buf, width := narrowNumbers(buf[:at], begin, all)
 	*widths |= width << (4 * column)
 	return buf
 }
 
-// zigzag has the sign of a number as its lowest bit, so that small ones are.
-func zigzag(v int64) uint64 { return uint64(v<<1) ^ uint64(v>>63) } //nolint:gosec // Its bits.
+// zigzagOf has the sign of a number as its lowest bit, so that small ones are.
+func zigzagOf(v int64) uint64 { return uint64(v<<1) ^ uint64(v>>63) } //nolint:gosec // Its bits.
 
 // widthOf is how many bytes hold numbers whose zigzags have no other bits than these.
 func widthOf(all uint64) int { return (bits.Len64(all) + 7) / 8 }
 
-// narrow makes the numbers that stand from begin on in 8 bytes each as narrow as all of
+// narrowNumbers makes the numbers that stand from begin on in 8 bytes each as narrow as all of
 // them can be.
-func narrow(buf []byte, begin int, all uint64) (_ []byte, width int) {
+func narrowNumbers(buf []byte, begin int, all uint64) (_ []byte, width int) {
 	width = widthOf(all)
 	if width == 0 || width == 8 {
 		return buf[:begin+(len(buf)-begin)/8*width], width
@@ -194,8 +194,8 @@ func narrow(buf []byte, begin int, all uint64) (_ []byte, width int) {
 	return buf[:at], width
 }
 
-// room makes place for so many bytes, and for a number that begins in them.
-func room(buf []byte, n int) []byte {
+// makeRoom makes place for so many bytes, and for a number that begins in them.
+func makeRoom(buf []byte, n int) []byte {
 	if n += len(buf) + 8; n <= cap(buf) {
 		return buf[:n]
 	}
@@ -208,16 +208,16 @@ type entries struct {
 	end, width int // of the difference before
 }
 
-// number reads the signed number of so many bytes, 1 to 8, that ends there: it stands at
+// readNumber reads the signed number of so many bytes, 1 to 8, that ends there: it stands at
 // the top of the 8 bytes that do. The head of a frame has more than these.
-func number(frame []byte, end, width int) int64 {
+func readNumber(frame []byte, end, width int) int64 {
 	return int64(binary.LittleEndian.Uint64(frame[end-8:end])) >> (-8 * width & 63) //nolint:gosec // Its bits.
 }
 
-func (e *entries) next(frame []byte) {
+func (e *entries) nextEntry(frame []byte) {
 	if e.width > 0 {
 		e.end += e.width
-		e.value += number(frame, e.end, e.width)
+		e.value += readNumber(frame, e.end, e.width)
 	}
 }
 
@@ -230,7 +230,7 @@ func (c *coder) readStamps(frame []byte, domain clocksync.Domain, m *Batch, evid
 		return at
 	}
 	if len(c.buf) < stampBytes {
-		c.fail("stamps", cut)
+		c.keepFault("stamps", cut)
 		return at
 	}
 	widths := binary.LittleEndian.Uint16(c.buf)
@@ -246,7 +246,7 @@ func (c *coder) readStamps(frame []byte, domain clocksync.Domain, m *Batch, evid
 		stops.width = 0
 	}
 	if max(seqs.width, monos.width, starts.width, stops.width) > maxWidth {
-		c.fail("stamps", "widths "+strconv.FormatUint(uint64(widths), 16)+" are not up to 8 each")
+		c.keepFault("stamps", "widths "+strconv.FormatUint(uint64(widths), 16)+" are not up to 8 each")
 		return at
 	}
 	others := n - 1
@@ -258,7 +258,7 @@ func (c *coder) readStamps(frame []byte, domain clocksync.Domain, m *Batch, evid
 	starts.end = monos.end + others*monos.width
 	stops.end = starts.end + others*starts.width
 	if at = stops.end + others*stops.width; at > len(frame) {
-		c.fail("stamps", cut)
+		c.keepFault("stamps", cut)
 		return at
 	}
 	var within clocksync.Interval
@@ -266,11 +266,11 @@ func (c *coder) readStamps(frame []byte, domain clocksync.Domain, m *Batch, evid
 	for i := range reports {
 		r := &reports[i]
 		if i > 0 {
-			monos.next(frame)
+			monos.nextEntry(frame)
 			if varied {
-				seqs.next(frame)
-				starts.next(frame)
-				stops.next(frame)
+				seqs.nextEntry(frame)
+				starts.nextEntry(frame)
+				stops.nextEntry(frame)
 			}
 		}
 		seq, mono := uint64(seqs.value)+uint64(i), clocksync.Instant(monos.value) //nolint:gosec // Its bits.
@@ -283,8 +283,8 @@ func (c *coder) readStamps(frame []byte, domain clocksync.Domain, m *Batch, evid
 		}
 		if seq <= last || !mono.Finite() || !happens(within.Earliest, within.Latest) {
 			c.inOrder(seq, &last)
-			c.possible(mono, within)
-			c.within("reports", i)
+			c.checkPossible(mono, within)
+			c.noteWithin("reports", i)
 			return at
 		}
 		last = seq
@@ -295,9 +295,9 @@ func (c *coder) readStamps(frame []byte, domain clocksync.Domain, m *Batch, evid
 		return at
 	}
 	if n > 0 {
-		monos.next(frame)
-		starts.next(frame)
-		stops.next(frame)
+		monos.nextEntry(frame)
+		starts.nextEntry(frame)
+		stops.nextEntry(frame)
 	}
 	mono := clocksync.Instant(monos.value)
 	within.Earliest, within.Latest = mono+clocksync.Instant(starts.value), mono+clocksync.Instant(stops.value)
@@ -307,7 +307,7 @@ func (c *coder) readStamps(frame []byte, domain clocksync.Domain, m *Batch, evid
 	if noLatest {
 		within.Latest = clocksync.MaxInstant
 	}
-	c.possible(mono, within)
+	c.checkPossible(mono, within)
 	m.Evidence.At.Domain, m.Evidence.At.Mono, m.Evidence.At.Within = domain, mono, within
 	return at
 }
@@ -328,7 +328,7 @@ func (c *coder) writeEnds(reports []Report) {
 func (c *coder) readEnds(frame []byte, at int, m *Batch, fields int) (end, rows int) {
 	end = at + (len(m.Reports)+7)/8
 	if end > len(frame) {
-		c.fail("ends", cut)
+		c.keepFault("ends", cut)
 		return at, 0
 	}
 	for i := range m.Reports {

@@ -41,7 +41,7 @@ const multiplexerPrefix = "p."
 // can permit st.p.MEMBER.* to the user that has the member, so no other user speaks or listens there.
 func MultiplexerName(member, random string) string { return multiplexerPrefix + member + "." + random }
 
-// CheckSender refuses what is neither the name of a member nor of a multiplexer.
+// CheckSender refuses a text that is neither the name of a member nor of a multiplexer.
 func CheckSender(what, s string) error {
 	if isSender(s) {
 		return nil
@@ -152,7 +152,7 @@ const (
 // and a server with permissions proves it.
 func (v Verb) Changes() bool { return v == VerbSet || v == VerbReload }
 
-// Nobody is the person of somebody whose credential has no name.
+// Nobody is the person whose credential has no name.
 const Nobody = "-"
 
 // AskBy is where a synchronizer of the group takes a verb that changes something from a person; "*" stands for all.
@@ -175,16 +175,15 @@ func (s Subjects) ParseAsk(synchronizer, subject string) (v Verb, person string,
 	return Verb(verb), person, ok && isToken(verb) && (!named || Verb(verb).Changes() && isToken(person))
 }
 
-// Events is where a synchronizer of the group tells what happens while somebody
-// watches.
+// Events is where a synchronizer of the group tells what happens while a client watches.
 func (s Subjects) Events(synchronizer string) string { return s.Prefix() + "ev." + synchronizer }
 
 // Beat is where the process that leads as a synchronizer of the group says so, to others
 // that would be the same synchronizer.
 func (s Subjects) Beat(synchronizer string) string { return s.Prefix() + "bt." + synchronizer }
 
-// Stream is where the process that leads as a synchronizer of the group tells its inputs
-// to one that stands by, or to all.
+// Stream is where the process that leads as a synchronizer of the group tells its inputs to a
+// process that stands by, or to all.
 func (s Subjects) Stream(synchronizer, to string) string {
 	return s.Prefix() + "jn." + synchronizer + "." + to
 }

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Account is the fold of a log: which tasks are open, and what was found. It is not safe for
-// concurrent use. It keeps the tasks, records and their bytes that it is given, and they must not change.
+// Account is the fold of a log: which tasks are open, and the results. It is not safe for concurrent use.
+// It keeps the tasks, records and their bytes that it is given, and they must not change.
 type Account struct {
 	phase  uint64
 	seq    uint64           // of the last entry that was taken
@@ -21,7 +21,7 @@ type Account struct {
 	wholes  map[string]*whole   // by the ID of the task that was put, while a task of it is open
 	blocked int                 // tasks that wait
 	missing int                 // keys of awaited that no task has
-	doomed  []doom              // tasks that wait for one that has failed; the owner of the log ends them
+	doomed  []doom              // tasks that wait for a failed task; the owner of the log ends them
 
 	written map[string]bool // names of data, see reads.go
 	reads   bool            // a task of the phase reads data
@@ -37,7 +37,7 @@ type Account struct {
 
 // open is a task that is not done.
 type open struct {
-	task  Task   // as it was put; Body is what is left
+	task  Task   // as it was put; Body is the rest
 	fate  Fate   // Kept: it is open
 	last  uint64 // the sequence of its last record that counted; 0: none
 	lease leased // of a Store
@@ -108,9 +108,9 @@ func (a *Account) Counts() Counts {
 	return c
 }
 
-// Put takes the put of a task in a phase. The sequence must be above that of every entry before.
+// Put takes the put of a task in a phase. The sequence must be above the sequence of every entry before.
 func (a *Account) Put(seq, phase uint64, t *Task) Outcome {
-	if !a.next(seq) {
+	if !a.hasNext(seq) {
 		return Old
 	}
 	if phase != a.phase {
@@ -125,7 +125,7 @@ func (a *Account) Put(seq, phase uint64, t *Task) Outcome {
 func (a *Account) add(t *Task, of *open) Outcome {
 	a.added = append(a.added, nil)
 	if o := a.tasks[t.ID]; o != nil {
-		if o.fate != Kept || o.last > 0 || o.task.same(t) {
+		if o.fate != Kept || o.last > 0 || o.task.sameTask(t) {
 			return Again // After a record the body is another one.
 		}
 		a.counts.Void++
@@ -139,28 +139,28 @@ func (a *Account) add(t *Task, of *open) Outcome {
 		a.counts.Open++
 	}
 	if t.Part && of != nil {
-		a.join(of, o)
+		a.joinParent(of, o)
 	}
 	if len(t.After)+len(t.Reads) > 0 {
-		a.block(o)
+		a.blockTask(o)
 	}
 	if a.awaited[t.ID] != nil {
 		a.missing--
 	}
 	if o.needs == 0 {
-		a.begin(o)
+		a.beginTask(o)
 	}
 	return Counted
 }
 
 // Record takes a record in a phase. A task that waits for others has only a record of the fate Failed.
 func (a *Account) Record(seq, phase uint64, r *Record) Outcome {
-	return a.record(seq, phase, a.find(r.ID), r)
+	return a.takeRecord(seq, phase, a.findTask(r.ID), r)
 }
 
-// record takes a record of the task o; nil: it is not open.
-func (a *Account) record(seq, phase uint64, o *open, r *Record) Outcome {
-	if !a.next(seq) {
+// takeRecord takes a record of the task o; nil: it is not open.
+func (a *Account) takeRecord(seq, phase uint64, o *open, r *Record) Outcome {
+	if !a.hasNext(seq) {
 		return Old
 	}
 	if phase != a.phase {
@@ -179,7 +179,7 @@ func (a *Account) record(seq, phase uint64, o *open, r *Record) Outcome {
 	o.last, o.task.Body = seq, r.Rest
 	a.added, a.ready = a.added[:0], a.ready[:0]
 	if o.box != nil {
-		a.serve(o, r)
+		a.serveMessages(o, r)
 	}
 	for i := range r.Children { // Before the task is over: its parts are not, and who waits for it waits for them.
 		a.add(&r.Children[i], o)
@@ -189,15 +189,15 @@ func (a *Account) record(seq, phase uint64, o *open, r *Record) Outcome {
 		if o.fate = r.Fate; o.box == nil {
 			a.counts.Open--
 		}
-		a.leave(o)
-		*a.counts.of(r.Fate)++
-		a.finish(o, r.Fate)
+		a.forgetTask(o)
+		*a.counts.countOf(r.Fate)++
+		a.finishWaiting(o, r.Fate)
 	}
 	return Counted
 }
 
-// of is the count of a fate that ends a task.
-func (c *Counts) of(f Fate) *uint64 {
+// countOf is the count of a fate that ends a task.
+func (c *Counts) countOf(f Fate) *uint64 {
 	switch f {
 	case Failed:
 		return &c.Failed
@@ -211,7 +211,7 @@ func (c *Counts) of(f Fate) *uint64 {
 // End takes the end of a phase. It counts if no task is open, and begins the next phase.
 func (a *Account) End(seq, phase uint64) Outcome {
 	switch {
-	case !a.next(seq):
+	case !a.hasNext(seq):
 		return Old
 	case phase != a.phase:
 		a.counts.Void++
@@ -228,7 +228,7 @@ func (a *Account) End(seq, phase uint64) Outcome {
 	return Counted
 }
 
-func (a *Account) next(seq uint64) bool {
+func (a *Account) hasNext(seq uint64) bool {
 	if seq <= a.seq {
 		return false
 	}
@@ -236,8 +236,8 @@ func (a *Account) next(seq uint64) bool {
 	return true
 }
 
-// find returns a task that is open, or nil.
-func (a *Account) find(id string) *open {
+// findTask returns a task that is open, or nil.
+func (a *Account) findTask(id string) *open {
 	if o := a.tasks[id]; o != nil && o.fate == Kept {
 		return o
 	}
@@ -247,7 +247,7 @@ func (a *Account) find(id string) *open {
 // Find returns a task as it is to be run now, and the sequence that its next record builds on; false
 // if it is not open.
 func (a *Account) Find(id string) (t Task, on uint64, isOpen bool) {
-	o := a.find(id)
+	o := a.findTask(id)
 	if o == nil {
 		return Task{}, 0, false
 	}

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// accounts are those that a member keeps: its own, and those of members that are gone, which it has taken over. A
-// task of the latter has a full ID outside of its account: the name of the account is in front.
+// accounts are the accounts that a member keeps: its own, and the accounts of members that are gone, which it has
+// taken over. A task of the latter has a full ID outside of its account: the name of the account is in front.
 type accounts struct {
 	own   *Store
 	taken []taken // by name
@@ -34,64 +34,64 @@ func splitID(full string) (account, id string) {
 	return "", full
 }
 
-// at is the store of a task, and its ID there; nil: it is not here.
-func (a *accounts) at(full string) (*Store, string) {
+// storeOf is the store of a task, and its ID there; nil: it is not here.
+func (a *accounts) storeOf(full string) (*Store, string) {
 	account, id := splitID(full)
 	if account == "" {
 		return a.own, full
 	}
-	if i := a.find(account); i >= 0 {
+	if i := a.findAccount(account); i >= 0 {
 		return a.taken[i].store, id
 	}
 	return nil, id
 }
 
-func (a *accounts) find(name string) int {
+func (a *accounts) findAccount(name string) int {
 	return slices.IndexFunc(a.taken, func(t taken) bool { return t.name == name })
 }
 
-// each calls f with each store and the name of its account; "" is the own one.
-func (a *accounts) each(f func(name string, s *Store)) {
+// eachStore calls f with each store and the name of its account; "" is the own one.
+func (a *accounts) eachStore(f func(name string, s *Store)) {
 	f("", a.own)
 	for _, t := range a.taken {
 		f(t.name, t.store)
 	}
 }
 
-func (a *accounts) adopt(name string, s *Store) {
+func (a *accounts) adoptStore(name string, s *Store) {
 	a.taken = append(a.taken, taken{name, s})
 	slices.SortFunc(a.taken, func(a, b taken) int { return strings.Compare(a.name, b.name) })
 }
 
-// careful reports whether an owner of one of the accounts has died in this phase.
-func (a *accounts) careful() (careful bool) {
-	a.each(func(_ string, s *Store) { careful = careful || s.careful })
+// isCareful reports whether an owner of any of the accounts has died in this phase.
+func (a *accounts) isCareful() (careful bool) {
+	a.eachStore(func(_ string, s *Store) { careful = careful || s.careful })
 	return careful
 }
 
-// lose takes back what a holder has of each account.
-func (a *accounts) lose(holder string) {
-	a.each(func(_ string, s *Store) { s.Lose(holder) })
+// loseHolder takes back what a holder has of each account.
+func (a *accounts) loseHolder(holder string) {
+	a.eachStore(func(_ string, s *Store) { s.Lose(holder) })
 }
 
-// current reports whether a record of a task that builds on a sequence would count.
-func (a *accounts) current(full string, on uint64) bool {
-	s, id := a.at(full)
-	return s != nil && s.current(id, on) != nil
+// isCurrent reports whether a record of a task that builds on a sequence would count.
+func (a *accounts) isCurrent(full string, on uint64) bool {
+	s, id := a.storeOf(full)
+	return s != nil && s.currentTask(id, on) != nil
 }
 
-// end ends the phase of each account, if no task is open.
-func (a *accounts) end() bool {
-	if a.counts().Open > 0 {
+// endPhase ends the phase of each account, if no task is open.
+func (a *accounts) endPhase() bool {
+	if a.countAll().Open > 0 {
 		return false
 	}
-	a.each(func(_ string, s *Store) { s.End() })
+	a.eachStore(func(_ string, s *Store) { s.End() })
 	return true
 }
 
-// record takes a record into its account. Seq is that of the record if it counts.
-func (a *accounts) record(r *Record, keys []float64) (outcome Outcome, seq uint64, err error) {
-	s, id := a.at(r.ID)
+// takeRecord takes a record into its account. Seq is the record's sequence if it counts.
+func (a *accounts) takeRecord(r *Record, keys []float64) (outcome Outcome, seq uint64, err error) {
+	s, id := a.storeOf(r.ID)
 	if s == nil {
 		return Closed, 0, nil
 	}
@@ -104,51 +104,51 @@ func (a *accounts) record(r *Record, keys []float64) (outcome Outcome, seq uint6
 	return outcome, s.Account().Seq(), err
 }
 
-func (a *accounts) fail(full string, on uint64, try int, why string) bool {
-	s, id := a.at(full)
+func (a *accounts) failTask(full string, on uint64, try int, why string) bool {
+	s, id := a.storeOf(full)
 	return s != nil && s.Fail(id, on, try, why)
 }
 
-func (a *accounts) claim(full, holder string) {
-	if s, id := a.at(full); s != nil {
-		s.claim(id, holder)
+func (a *accounts) claimTask(full, holder string) {
+	if s, id := a.storeOf(full); s != nil {
+		s.claimTask(id, holder)
 	}
 }
 
 func (a *accounts) giveBack(full string, on uint64) {
-	if s, id := a.at(full); s != nil {
+	if s, id := a.storeOf(full); s != nil {
 		s.Return(id, on)
 	}
 }
 
 // giveBackAt lets a lease wait again, of an object at a holder; empty: it may go anywhere.
 func (a *accounts) giveBackAt(full string, on uint64, at string) {
-	s, id := a.at(full)
+	s, id := a.storeOf(full)
 	if s == nil {
 		return
 	}
-	if o := s.current(id, on); o != nil && o.lease.holder != "" {
+	if o := s.currentTask(id, on); o != nil && o.lease.holder != "" {
 		o.lease.at = at
-		s.back(o)
+		s.requeueTask(o)
 	}
 }
 
-func (a *accounts) waiting() (n int) {
+func (a *accounts) countWaiting() (n int) {
 	if len(a.taken) == 0 {
 		return a.own.Waiting()
 	}
-	a.each(func(_ string, s *Store) { n += s.Waiting() })
+	a.eachStore(func(_ string, s *Store) { n += s.Waiting() })
 	return n
 }
 
-// staying is how many objects with messages stay here although this member takes no work.
-func (a *accounts) staying() (n int) {
-	a.each(func(_ string, s *Store) { n += len(s.staying) })
+// countStaying is how many objects with messages stay here although this member takes no work.
+func (a *accounts) countStaying() (n int) {
+	a.eachStore(func(_ string, s *Store) { n += len(s.staying) })
 	return n
 }
 
-// next is the key of the task that hand gives next to a member that can run some functions, and its account.
-func (a *accounts) next(can code) (key float64, name string, ok bool) {
+// nextKey is the key of the task that hand gives next to a member that can run some functions, and its account.
+func (a *accounts) nextKey(can code) (key float64, name string, ok bool) {
 	key, ok = a.own.nextKey(can)
 	for _, t := range a.taken {
 		if k, waits := t.store.nextKey(can); waits && (!ok || k < key) {
@@ -158,17 +158,17 @@ func (a *accounts) next(can code) (key float64, name string, ok bool) {
 	return key, name, ok
 }
 
-// unsure reports whether the task that hand gives next is to be given alone.
-func (a *accounts) unsure(can code) bool {
-	_, name, _ := a.next(can)
-	return a.store(name).unsure(can)
+// isUnsure reports whether the task that hand gives next is to be given alone.
+func (a *accounts) isUnsure(can code) bool {
+	_, name, _ := a.nextKey(can)
+	return a.store(name).isUnsure(can)
 }
 
-// hand leases the task with the smallest key; not an object that stays.
-func (a *accounts) hand(holder string, demand uint64, has []string, stays func(id string) bool, can code) (Lease, bool) {
+// handTask leases the task with the smallest key; not an object that stays.
+func (a *accounts) handTask(holder string, demand uint64, has []string, stays func(id string) bool, can code) (Lease, bool) {
 	name := ""
 	if len(a.taken) > 0 {
-		_, name, _ = a.next(can)
+		_, name, _ = a.nextKey(can)
 	}
 	l, ok := a.store(name).handTo(holder, demand, has, stays, can)
 	if ok && name != "" {
@@ -177,21 +177,21 @@ func (a *accounts) hand(holder string, demand uint64, has []string, stays func(i
 	return l, ok
 }
 
-// store is that of an account; "" is the own one.
+// store is the store of an account; "" is the own one.
 func (a *accounts) store(name string) *Store {
 	if name == "" {
 		return a.own
 	}
-	return a.taken[a.find(name)].store
+	return a.taken[a.findAccount(name)].store
 }
 
-// hold notes what a holder has of each account.
-func (a *accounts) hold(holder string, list []Held, settled uint64) (void []int) {
+// noteHeld notes what a holder has of each account.
+func (a *accounts) noteHeld(holder string, list []Held, settled uint64) (void []int) {
 	if len(a.taken) == 0 && !slices.ContainsFunc(list, func(h Held) bool { return strings.HasPrefix(h.ID, fullMark) }) {
 		return a.own.Hold(holder, list, settled)
 	}
 	known := make([]bool, len(list))
-	a.each(func(name string, s *Store) {
+	a.eachStore(func(name string, s *Store) {
 		var part []Held
 		var places []int
 		for i, h := range list {
@@ -213,16 +213,16 @@ func (a *accounts) hold(holder string, list []Held, settled uint64) (void []int)
 	return void
 }
 
-// results appends those of the own account. Those of the others are in their logs.
-func (a *accounts) results(list []Result) []Result {
+// appendResults appends the results of the own account. The results of the others are in their logs.
+func (a *accounts) appendResults(list []Result) []Result {
 	for _, t := range a.taken {
 		t.store.results = nil
 	}
 	return a.own.Results(list)
 }
 
-// counts are the figures of the own account, and what is open in all of them.
-func (a *accounts) counts() Counts {
+// countAll are the figures of the own account, and the open tasks of all accounts.
+func (a *accounts) countAll() Counts {
 	c := a.own.account.Counts()
 	for _, t := range a.taken {
 		of := t.store.account.Counts()

@@ -25,8 +25,8 @@ type doom struct {
 	why  string
 }
 
-// join makes a task a part of another one, or of the task that this one is a part of.
-func (a *Account) join(of, part *open) {
+// joinParent makes a task a part of another one, or of the task that this one is a part of.
+func (a *Account) joinParent(of, part *open) {
 	if of.whole == nil {
 		of.whole = &whole{id: of.task.ID, open: 1}
 		a.wholes[of.task.ID] = of.whole
@@ -35,8 +35,8 @@ func (a *Account) join(of, part *open) {
 	part.whole = of.whole
 }
 
-// block has a new task wait for the tasks of its After that are not over.
-func (a *Account) block(o *open) {
+// blockTask has a new task wait for the tasks of its After that are not over.
+func (a *Account) blockTask(o *open) {
 	for _, id := range o.task.After {
 		other := a.tasks[id]
 		switch {
@@ -61,7 +61,7 @@ func (a *Account) block(o *open) {
 	if o.needs > 0 {
 		a.blocked++
 	}
-	if circle := a.circle(&o.task); circle != "" {
+	if circle := a.findCircle(&o.task); circle != "" {
 		a.doomed = append(a.doomed, doom{o, circle})
 	}
 }
@@ -74,14 +74,14 @@ func becauseOf(id string, fate Fate) string {
 	return fmt.Sprintf("it runs after task %q, which %s", id, has)
 }
 
-// finish lets those go on, or fail, that wait for a task that is over.
-func (a *Account) finish(o *open, fate Fate) {
+// finishWaiting lets tasks continue, or fail, that wait for a task that is over.
+func (a *Account) finishWaiting(o *open, fate Fate) {
 	if o.needs > 0 {
 		a.unblock(o)
 	}
 	id, w := o.task.ID, o.whole
 	if w == nil || w.id != id {
-		a.settle(id, fate)
+		a.settleWaiters(id, fate)
 	}
 	if w == nil {
 		return
@@ -93,7 +93,7 @@ func (a *Account) finish(o *open, fate Fate) {
 	if delete(a.wholes, w.id); w.failed && a.tasks[w.id].fate == Done {
 		a.tasks[w.id] = overAs[Failed] // For tasks that run after it.
 	}
-	a.settle(w.id, a.tasks[w.id].fate)
+	a.settleWaiters(w.id, a.tasks[w.id].fate)
 }
 
 // unblock takes a task that has failed out of those that wait.
@@ -118,8 +118,8 @@ func (a *Account) unblockFrom(id string) {
 	}
 }
 
-// settle tells those who wait for an ID that its task is over, with all its parts.
-func (a *Account) settle(id string, fate Fate) {
+// settleWaiters tells those who wait for an ID that its task is over, with all its parts.
+func (a *Account) settleWaiters(id string, fate Fate) {
 	w := a.awaited[id]
 	if w == nil {
 		return
@@ -133,15 +133,15 @@ func (a *Account) settle(id string, fate Fate) {
 		default:
 			if o.needs--; o.needs == 0 {
 				a.blocked--
-				a.begin(o)
+				a.beginTask(o)
 			}
 		}
 	}
 }
 
-// circle says how a new task would wait for itself; empty: it would not. It looks only if a task waits
+// findCircle says how a new task would wait for itself; empty: it would not. It looks only if a task waits
 // for the new one already.
-func (a *Account) circle(t *Task) string {
+func (a *Account) findCircle(t *Task) string {
 	if len(t.After) == 0 || a.awaited[t.ID] == nil {
 		return ""
 	}
@@ -162,7 +162,7 @@ func (a *Account) circle(t *Task) string {
 		if id == t.ID {
 			return circleText(id, by)
 		}
-		if o := a.find(id); o != nil && o.needs > 0 {
+		if o := a.findTask(id); o != nil && o.needs > 0 {
 			wait(id, o.task.After)
 		}
 	}

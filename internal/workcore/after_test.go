@@ -42,7 +42,7 @@ func (c *chain) run() string {
 	}
 }
 
-// record records with what a task builds on now.
+// record records with the sequence that a task builds on now.
 func (c *chain) record(id string, fate Fate, children ...Task) Outcome {
 	c.tb.Helper()
 	_, on, _ := c.Account().Find(id)

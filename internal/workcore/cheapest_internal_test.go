@@ -61,7 +61,7 @@ func TestCheapest(t *testing.T) {
 		for name := range strings.FieldsSeq(c.has) {
 			has[name] = true
 		}
-		own, others := m.cheapest(bob, c.share)
+		own, others := m.cheapestTasks(bob, c.share)
 		var got []string
 		for _, o := range own {
 			got = append(got, o.task.ID)

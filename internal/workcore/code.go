@@ -37,8 +37,8 @@ func codeOf(names []string) code {
 	return slices.Compact(c)
 }
 
-// has reports whether a function is one of them.
-func (c code) has(name string) bool {
+// hasFunction reports whether a function is one of them.
+func (c code) hasFunction(name string) bool {
 	if c == nil {
 		return true
 	}
@@ -52,7 +52,7 @@ func (m *Member) codeOf(to Peer) code {
 	if m.code == nil || to == m.opts.Self {
 		return m.code
 	}
-	if i := m.find(to); i >= 0 && m.peers[i].code != nil {
+	if i := m.findPeer(to); i >= 0 && m.peers[i].code != nil {
 		return m.peers[i].code
 	}
 	return code{}
@@ -73,7 +73,7 @@ func (m *Member) tellsCode(i int) bool {
 func (s *Store) setCode(c code) {
 	s.code = c
 	for _, o := range s.account.tasks {
-		o.lease.strange = !c.has(o.task.Func)
+		o.lease.strange = !c.hasFunction(o.task.Func)
 		if o.lease.strange && o.lease.holder == "" && o.lease.place >= 0 {
 			s.waiting.strange++
 		}
@@ -85,30 +85,30 @@ func (q *queue) nextOf(c code) (best *open) {
 	if q.len() == 0 {
 		return nil
 	}
-	if o := q.first(); c.has(o.task.Func) {
+	if o := q.firstTask(); c.hasFunction(o.task.Func) {
 		return o
 	}
 	for i := q.head; i < len(q.line) && q.here > 0; i++ {
-		if o := q.line[i]; o != nil && c.has(o.task.Func) {
+		if o := q.line[i]; o != nil && c.hasFunction(o.task.Func) {
 			best = o
 			break
 		}
 	}
 	for _, o := range q.late {
-		if c.has(o.task.Func) && (best == nil || o.before(best)) {
+		if c.hasFunction(o.task.Func) && (best == nil || o.comesBefore(best)) {
 			best = o
 		}
 	}
 	return best
 }
 
-// strange is how many of the tasks that wait and are looked at another member can run, and the store's member cannot.
-func (s *Store) strange(to code) (n int) {
+// countStrange is how many of the tasks that wait and are looked at another member can run, and the store's member cannot.
+func (s *Store) countStrange(to code) (n int) {
 	if s.waiting.strange == 0 {
 		return 0
 	}
-	s.waiting.each(func(o *open) {
-		if o.lease.strange && to.has(o.task.Func) {
+	s.waiting.eachWaiting(func(o *open) {
+		if o.lease.strange && to.hasFunction(o.task.Func) {
 			n++
 		}
 	})
@@ -123,7 +123,7 @@ func (m *Member) offerStrange(now clocksync.Instant) {
 	m.offers = now.Add(m.opts.Pace)
 	for _, i := range m.near {
 		if p := &m.peers[i]; p.place >= 0 && !p.away && p.demand == 0 {
-			if n := m.accounts.own.strange(m.codeOf(p.Peer)); n > 0 {
+			if n := m.accounts.own.countStrange(m.codeOf(p.Peer)); n > 0 {
 				m.demands = append(m.demands, local.Demand{Member: p.Name, Tasks: n, Offer: true})
 			}
 		}
@@ -146,7 +146,7 @@ func (m *Member) Undeclared() (names []string) {
 		if o.fate != Kept || o.needs > 0 || slices.Contains(names, o.task.Func) {
 			continue
 		}
-		if slices.ContainsFunc(m.near, func(i int) bool { return m.peers[i].place >= 0 && m.peers[i].code.has(o.task.Func) }) {
+		if slices.ContainsFunc(m.near, func(i int) bool { return m.peers[i].place >= 0 && m.peers[i].code.hasFunction(o.task.Func) }) {
 			return nil
 		}
 		names = append(names, o.task.Func)

@@ -8,9 +8,9 @@ import (
 	"slices"
 )
 
-// The first byte of each encoded frame is the form of its layout. A frame with a task that has After or
-// Part has the form of tasks that wait, one about objects that of objects, one of a loop that of loops, one of a member that takes
-// no work that of withdrawals, an order to move an object and its answer that of moves, and every other one the first form.
+// The first byte of each encoded frame is the form of its layout. A frame with a task that has After or Part has the form of tasks
+// that wait. A frame about objects has the form of objects, a frame of a loop the form of loops, a frame of a member that takes no
+// work the form of withdrawals, an order to move an object and its answer the form of moves, and every other frame the first form.
 const (
 	formFirst   = 1
 	formWaits   = 2
@@ -45,7 +45,7 @@ const (
 // sends has.
 func (f *Frame) Append(dst []byte) []byte {
 	form := f.form()
-	c := coder{buf: append(dst, form, f.part()), writing: true, form: form}
+	c := coder{buf: append(dst, form, f.partOf()), writing: true, form: form}
 	c.frame(f)
 	return c.buf
 }
@@ -162,7 +162,7 @@ func (f *Frame) form() byte {
 	return formFirst
 }
 
-func (f *Frame) part() byte {
+func (f *Frame) partOf() byte {
 	switch {
 	case f.Demand != nil && f.Demand.Offer:
 		return partOffer
@@ -192,7 +192,7 @@ func (f *Frame) part() byte {
 // coder writes or reads a frame field by field, so that the layout is written down once. After the
 // first fault it does nothing more.
 type coder struct {
-	buf     []byte // all that was written, or what is left to read
+	buf     []byte // all that was written, or the rest to read
 	writing bool
 	form    byte
 	names   map[string]string // that were read before
@@ -202,237 +202,237 @@ type coder struct {
 var errShort = errors.New("it ends too early")
 
 func (c *coder) frame(f *Frame) {
-	c.peer(&f.From)
-	c.peer(&f.To)
-	c.uint(&f.Phase)
+	c.codePeer(&f.From)
+	c.codePeer(&f.To)
+	c.codeUint(&f.Phase)
 	switch {
 	case f.Demand != nil:
-		c.uint(&f.Demand.Number)
-		if c.int(&f.Demand.Tasks); c.form >= formObjects {
-			list(c, &f.Demand.Has, c.text)
+		c.codeUint(&f.Demand.Number)
+		if c.codeInt(&f.Demand.Tasks); c.form >= formObjects {
+			list(c, &f.Demand.Has, c.codeText)
 		}
 	case f.Parcel != nil:
-		if c.uint(&f.Parcel.Demand); c.form >= formObjects {
-			c.uint(&f.Parcel.Push)
+		if c.codeUint(&f.Parcel.Demand); c.form >= formObjects {
+			c.codeUint(&f.Parcel.Push)
 		}
 		list(c, &f.Parcel.Leases, func(p *Parted) {
-			c.peer(&p.Account)
-			c.task(&p.Lease.Task)
-			c.uint(&p.Lease.On)
-			c.float(&p.Lease.Key)
-			if c.int(&p.Lease.Try); c.form >= formObjects {
+			c.codePeer(&p.Account)
+			c.codeTask(&p.Lease.Task)
+			c.codeUint(&p.Lease.On)
+			c.codeFloat(&p.Lease.Key)
+			if c.codeInt(&p.Lease.Try); c.form >= formObjects {
 				list(c, &p.Lease.Inbox, c.message)
-				c.bool(&p.Lease.Pinned)
+				c.codeBool(&p.Lease.Pinned)
 			}
 		})
 	case f.Step != nil:
-		c.step(f.Step)
+		c.codeStep(f.Step)
 	case f.Verdict != nil:
 		v := f.Verdict
-		c.text(&v.ID)
-		c.uint(&v.On)
-		c.bool(&v.Failed)
-		c.int(&v.Try)
-		small(c, &v.Outcome)
-		c.uint(&v.Seq)
+		c.codeText(&v.ID)
+		c.codeUint(&v.On)
+		c.codeBool(&v.Failed)
+		c.codeInt(&v.Try)
+		codeSmall(c, &v.Outcome)
+		c.codeUint(&v.Seq)
 	case f.Holds != nil:
 		h := f.Holds
-		c.uint(&h.Number)
-		c.uint(&h.Settled)
-		c.float(&h.Load)
-		if c.int(&h.Open); c.form >= formObjects {
-			c.int(&h.Objects)
+		c.codeUint(&h.Number)
+		c.codeUint(&h.Settled)
+		c.codeFloat(&h.Load)
+		if c.codeInt(&h.Open); c.form >= formObjects {
+			c.codeInt(&h.Objects)
 		}
 		if c.form >= formAway {
-			c.bool(&h.Away)
+			c.codeBool(&h.Away)
 		}
 		list(c, &h.List, func(l *Held) {
-			c.text(&l.ID)
-			c.uint(&l.On)
-			c.bool(&l.Runs)
-			c.bool(&l.Passed)
+			c.codeText(&l.ID)
+			c.codeUint(&l.On)
+			c.codeBool(&l.Runs)
+			c.codeBool(&l.Passed)
 		})
 		if c.form >= formFuncs {
-			if list(c, &h.Funcs, c.uint); h.Funcs == nil {
+			if list(c, &h.Funcs, c.codeUint); h.Funcs == nil {
 				h.Funcs = []uint64{}
 			}
 		}
 	case f.Post != nil:
-		c.post(f.Post)
+		c.codePost(f.Post)
 	case f.Posted != nil:
-		c.text(&f.Posted.For)
-		c.text(&f.Posted.Account)
-		c.uint(&f.Posted.Number)
-		c.bool(&f.Posted.Gone)
+		c.codeText(&f.Posted.For)
+		c.codeText(&f.Posted.Account)
+		c.codeUint(&f.Posted.Number)
+		c.codeBool(&f.Posted.Gone)
 	case f.Loop != nil:
 		c.loop(f.Loop)
 	case f.MoveOrder != nil:
-		c.text(&f.MoveOrder.ID)
-		c.text(&f.MoveOrder.To)
+		c.codeText(&f.MoveOrder.ID)
+		c.codeText(&f.MoveOrder.To)
 	case f.MoveAnswer != nil:
-		c.text(&f.MoveAnswer.ID)
-		c.text(&f.MoveAnswer.Refusal)
+		c.codeText(&f.MoveAnswer.ID)
+		c.codeText(&f.MoveAnswer.Refusal)
 	}
 }
 
 func (c *coder) loop(f *LoopFrame) {
 	c.name(&f.Name)
-	c.bool(&f.Home)
-	c.uint(&f.Version)
-	c.uint(&f.Heard)
-	c.bool(&f.Asks)
-	c.int(&f.Number)
+	c.codeBool(&f.Home)
+	c.codeUint(&f.Version)
+	c.codeUint(&f.Heard)
+	c.codeBool(&f.Asks)
+	c.codeInt(&f.Number)
 	list(c, &f.Spans, func(s *Span) {
-		c.int(&s.Low)
-		c.int(&s.High)
+		c.codeInt(&s.Low)
+		c.codeInt(&s.High)
 	})
-	c.bool(&f.Close)
-	c.bool(&f.Ended)
-	c.text(&f.Error)
-	c.int(&f.Total)
-	c.int(&f.Done)
-	c.bool(&f.Gives)
-	c.bool(&f.Out)
-	c.float(&f.Speed)
-	c.bool(&f.Has)
+	c.codeBool(&f.Close)
+	c.codeBool(&f.Ended)
+	c.codeText(&f.Error)
+	c.codeInt(&f.Total)
+	c.codeInt(&f.Done)
+	c.codeBool(&f.Gives)
+	c.codeBool(&f.Out)
+	c.codeFloat(&f.Speed)
+	c.codeBool(&f.Has)
 	c.name(&f.Result)
 	c.bytes(&f.Value)
 }
 
-func (c *coder) post(p *Post) {
-	c.text(&p.For)
-	c.text(&p.Account)
+func (c *coder) codePost(p *Post) {
+	c.codeText(&p.For)
+	c.codeText(&p.Account)
 	list(c, &p.Messages, c.message)
 }
 
 func (c *coder) message(m *Message) {
-	c.text(&m.ID)
+	c.codeText(&m.ID)
 	c.name(&m.Func)
 	c.bytes(&m.Body)
-	c.uint(&m.Number)
+	c.codeUint(&m.Number)
 }
 
 func (c *coder) object(t *Task) {
-	c.text(&t.For)
+	c.codeText(&t.For)
 	is := t.Object != nil
-	if c.bool(&is); !is || c.err != nil {
+	if c.codeBool(&is); !is || c.err != nil {
 		return
 	}
 	if !c.writing {
 		t.Object = &Object{}
 	}
-	list(c, &t.Object.Near, c.text)
-	list(c, &t.Object.Pull, c.float)
-	list(c, &t.Object.At, c.text)
-	c.text(&t.Object.Group)
+	list(c, &t.Object.Near, c.codeText)
+	list(c, &t.Object.Pull, c.codeFloat)
+	list(c, &t.Object.At, c.codeText)
+	c.codeText(&t.Object.Group)
 }
 
-func (c *coder) step(s *Step) {
+func (c *coder) codeStep(s *Step) {
 	r := &s.Record
-	c.text(&r.ID)
-	c.uint(&r.On)
-	small(c, &r.Fate)
+	c.codeText(&r.ID)
+	c.codeUint(&r.On)
+	codeSmall(c, &r.Fate)
 	c.bytes(&r.Result)
 	c.bytes(&r.Rest)
-	list(c, &r.Children, c.task)
-	c.text(&r.Error)
-	list(c, &s.Keys, c.float)
-	if c.int(&s.Try); c.form >= formObjects {
-		c.int(&r.Served)
-		c.bool(&r.Pinned)
+	list(c, &r.Children, c.codeTask)
+	c.codeText(&r.Error)
+	list(c, &s.Keys, c.codeFloat)
+	if c.codeInt(&s.Try); c.form >= formObjects {
+		c.codeInt(&r.Served)
+		c.codeBool(&r.Pinned)
 	}
-	if c.uint(&s.Demand); s.Demand > 0 {
-		c.peer(&s.For)
+	if c.codeUint(&s.Demand); s.Demand > 0 {
+		c.codePeer(&s.For)
 	}
 }
 
-func (c *coder) task(t *Task) {
-	c.text(&t.ID)
+func (c *coder) codeTask(t *Task) {
+	c.codeText(&t.ID)
 	c.name(&t.Func)
 	c.bytes(&t.Body)
-	if c.float(&t.Weight); c.form < formWaits {
+	if c.codeFloat(&t.Weight); c.form < formWaits {
 		return
 	}
 	n := uint64(len(t.After))
-	if c.uint(&n); n > MaxAfter { // Before anything is allocated for it.
-		c.fail(fmt.Errorf("a task runs after %d tasks, and at most %d are allowed", n, MaxAfter))
+	if c.codeUint(&n); n > MaxAfter { // Before anything is allocated for it.
+		c.keepFault(fmt.Errorf("a task runs after %d tasks, and at most %d are allowed", n, MaxAfter))
 		return
 	}
 	if !c.writing && n > 0 && c.err == nil {
 		t.After = make([]string, n)
 	}
 	for i := range t.After {
-		c.text(&t.After[i])
+		c.codeText(&t.After[i])
 	}
-	if c.bool(&t.Part); c.form >= formObjects {
+	if c.codeBool(&t.Part); c.form >= formObjects {
 		c.object(t)
 	}
 	if c.form >= formData {
-		list(c, &t.Reads, c.text)
+		list(c, &t.Reads, c.codeText)
 	}
 }
 
-func (c *coder) peer(p *Peer) {
+func (c *coder) codePeer(p *Peer) {
 	c.name(&p.Name)
-	c.uint(&p.Life)
+	c.codeUint(&p.Life)
 }
 
-func (c *coder) uint(v *uint64) {
+func (c *coder) codeUint(v *uint64) {
 	if c.writing {
 		c.buf = binary.AppendUvarint(c.buf, *v)
 		return
 	}
 	got, n := binary.Uvarint(c.buf)
 	if n <= 0 {
-		c.fail(errShort)
+		c.keepFault(errShort)
 		return
 	}
 	*v, c.buf = got, c.buf[n:]
 }
 
-// int is a number of at least 0 that fits 31 bits.
-func (c *coder) int(v *int) {
+// codeInt is a number of at least 0 that fits 31 bits.
+func (c *coder) codeInt(v *int) {
 	wide := uint64(max(0, *v))
-	if c.uint(&wide); wide > math.MaxInt32 {
-		c.fail(fmt.Errorf("%d is too large a number", wide))
+	if c.codeUint(&wide); wide > math.MaxInt32 {
+		c.keepFault(fmt.Errorf("%d is too large a number", wide))
 		return
 	}
 	*v = int(wide)
 }
 
-func small[T ~uint8](c *coder, v *T) {
+func codeSmall[T ~uint8](c *coder, v *T) {
 	wide := uint64(*v)
-	if c.uint(&wide); wide > math.MaxUint8 {
-		c.fail(fmt.Errorf("%d is too large a number", wide))
+	if c.codeUint(&wide); wide > math.MaxUint8 {
+		c.keepFault(fmt.Errorf("%d is too large a number", wide))
 		return
 	}
 	*v = T(wide)
 }
 
-func (c *coder) bool(v *bool) {
+func (c *coder) codeBool(v *bool) {
 	var wide uint64
 	if *v {
 		wide = 1
 	}
-	if c.uint(&wide); wide > 1 {
-		c.fail(fmt.Errorf("%d is neither 0 nor 1", wide))
+	if c.codeUint(&wide); wide > 1 {
+		c.keepFault(fmt.Errorf("%d is neither 0 nor 1", wide))
 		return
 	}
 	*v = wide == 1
 }
 
-func (c *coder) float(v *float64) {
+func (c *coder) codeFloat(v *float64) {
 	switch {
 	case c.writing:
 		c.buf = binary.BigEndian.AppendUint64(c.buf, math.Float64bits(*v))
 	case len(c.buf) < 8:
-		c.fail(errShort)
+		c.keepFault(errShort)
 	default:
 		*v, c.buf = math.Float64frombits(binary.BigEndian.Uint64(c.buf)), c.buf[8:]
 	}
 }
 
-func (c *coder) text(v *string) {
+func (c *coder) codeText(v *string) {
 	if c.writing {
 		c.buf = append(binary.AppendUvarint(c.buf, uint64(len(*v))), *v...)
 		return
@@ -443,7 +443,7 @@ func (c *coder) text(v *string) {
 // name is a text that many frames have.
 func (c *coder) name(v *string) {
 	if c.writing {
-		c.text(v)
+		c.codeText(v)
 		return
 	}
 	b := c.next()
@@ -469,8 +469,8 @@ func (c *coder) bytes(v *[]byte) {
 // next reads a length and as many bytes.
 func (c *coder) next() []byte {
 	var n uint64
-	if c.uint(&n); c.err != nil || n > uint64(len(c.buf)) {
-		c.fail(errShort)
+	if c.codeUint(&n); c.err != nil || n > uint64(len(c.buf)) {
+		c.keepFault(errShort)
 		return nil
 	}
 	b := c.buf[:n]
@@ -478,8 +478,8 @@ func (c *coder) next() []byte {
 	return b
 }
 
-// fail keeps the first fault.
-func (c *coder) fail(err error) {
+// keepFault keeps the first fault.
+func (c *coder) keepFault(err error) {
 	if c.err == nil {
 		c.err, c.buf = err, nil
 	}
@@ -489,9 +489,9 @@ func (c *coder) fail(err error) {
 // allocated: each item takes a byte at least.
 func list[T any](c *coder, items *[]T, item func(*T)) {
 	n := uint64(len(*items))
-	if c.uint(&n); !c.writing {
+	if c.codeUint(&n); !c.writing {
 		if n > uint64(len(c.buf)) {
-			c.fail(errShort)
+			c.keepFault(errShort)
 			return
 		}
 		*items = (*items)[:0]

@@ -2,8 +2,8 @@
 //
 // # A record in a log
 //
-// All that has to be agreed on is a record in a log. A task is put once; each record of it says what was found since
-// the record before (Result), what is left (Rest), and which tasks it puts (Children). A record counts if it is the
+// All that has to be agreed on is a record in a log. A task is put once; each record of it has the result since the
+// record before (Result), the rest to do (Rest), and the tasks that it puts (Children). A record counts if it is the
 // first, in the order of the log, that builds on the last record that counted. So two holders may run the same task,
 // and nothing counts twice: neither a result, nor a child, nor a part that was given away.
 //
@@ -13,9 +13,9 @@
 //
 // # Tasks that split
 //
-// A plain task has a rest of one: its record leaves no rest. A divisible task, a bag, is saved, split and withdrawn at
-// any record: the rest goes on under the same name, and a part that is given away is a child. So the open tasks always
-// cover all that is not done, as in a branch-and-bound search the open subtrees do.
+// A plain task is a single piece: its record leaves no rest. A divisible task, a bag, is saved, split and withdrawn at
+// any record: the rest continues under the same name, and a part that is given away is a child. So the open tasks
+// always cover all that is not done, as in a branch-and-bound search the open subtrees do.
 //
 // # Tasks that run after others
 //
@@ -43,7 +43,7 @@
 //
 // # The end
 //
-// A phase ends by an entry that counts only if no task is open at its place in the log. What is put behind it, in the
+// A phase ends by an entry that counts only if no task is open at its place in the log. A task put behind it, in the
 // phase that is over, is void.
 //
 // # A member
@@ -54,8 +54,7 @@
 //
 // Members send each other a [Frame]. Each may be lost, doubled, late and out of order:
 //
-//   - A [Demand] without an answer counts as refused after a time. So does one that offers tasks: the
-//     other member asks for them, or refuses.
+//   - A [Demand] without an answer counts as refused after a time. So does a demand that offers tasks: the other member asks for them, or refuses.
 //   - A [Parcel] counts only while its demand is open. If it is lost, the [Holds] of its receiver do
 //     not list its leases, and the account puts the tasks again.
 //   - A [Step] is sent again until a [Verdict] arrives. A record that counted on the way is stale then,

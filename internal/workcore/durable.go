@@ -32,15 +32,15 @@ func (d *durable) written() uint64 {
 	return d.last
 }
 
-func (d *durable) unwritten() int {
+func (d *durable) countUnwritten() int {
 	if d == nil {
 		return 0
 	}
 	return len(d.pending) + len(d.held)
 }
 
-// reach notes that the log of an account has all up to a ticket.
-func (d *durable) reach(account string, number uint64) {
+// noteReached notes that the log of an account has all up to a ticket.
+func (d *durable) noteReached(account string, number uint64) {
 	d.pending = slices.DeleteFunc(d.pending, func(t ticket) bool { return t.account == account && t.number <= number })
 }
 
@@ -69,7 +69,7 @@ func (m *Member) Written() uint64 {
 	return m.durable.written()
 }
 
-// Ticket is the last one that was given.
+// Ticket is the last ticket given.
 func (m *Member) Ticket() uint64 {
 	if m.durable == nil {
 		return 0
@@ -77,13 +77,13 @@ func (m *Member) Ticket() uint64 {
 	return m.durable.last
 }
 
-// log puts the new entries into the output, and holds back the rest of it if need be.
-func (m *Member) log(out *Output) {
+// logEntries puts the new entries into the output, and holds back the rest of it if need be.
+func (m *Member) logEntries(out *Output) {
 	d := m.durable
 	if d == nil {
 		return
 	}
-	m.accounts.each(func(name string, s *Store) {
+	m.accounts.eachStore(func(name string, s *Store) {
 		if entries := s.TakeLog(); len(entries) > 0 {
 			if d.last++; name == "" {
 				name = m.opts.Self.Name
@@ -98,7 +98,7 @@ func (m *Member) log(out *Output) {
 	}
 	now, later := out.Runs[:0], []Run(nil)
 	for _, r := range out.Runs { // The log has to know of a run before the process can die of it, and of the fence of an object.
-		if r.Task.Object != nil || m.accounts.careful() {
+		if r.Task.Object != nil || m.accounts.isCareful() {
 			later = append(later, r)
 		} else {
 			now = append(now, r)
@@ -115,8 +115,8 @@ func (m *Member) log(out *Output) {
 	out.Frames, out.Results, out.Lost = out.Frames[:0], out.Results[:0], out.Lost[:0]
 }
 
-// Release fills out with what an earlier step tells, once the logs have what it rests on, and reports whether
-// there was one. Whoever drives a member with logs calls it after each step, until it returns false.
+// Release fills out with the output of an earlier step, once the logs have all that it rests on, and reports
+// whether there was one. Whoever drives a member with logs calls it after each step, until it returns false.
 func (m *Member) Release(out *Output) bool {
 	d := m.durable
 	if d == nil || m.over || len(d.held) == 0 || d.held[0].until > d.written() {
@@ -125,25 +125,25 @@ func (m *Member) Release(out *Output) bool {
 	*out = d.held[0].out
 	d.held[0] = held{}
 	d.held = d.held[1:]
-	out.Over, out.Told, out.Wake = m.over, m.tell(), m.wake()
+	out.Over, out.Told, out.Wake = m.over, m.makeTold(), m.nextWake()
 	return true
 }
 
 // takeAccount takes over the account of a member that is gone.
 func (m *Member) takeAccount(in *Input) {
-	if m.accounts.find(in.ID) >= 0 || in.ID == m.opts.Self.Name || slices.ContainsFunc(m.peers, func(p peer) bool { return p.Name == in.ID }) {
+	if m.accounts.findAccount(in.ID) >= 0 || in.ID == m.opts.Self.Name || slices.ContainsFunc(m.peers, func(p peer) bool { return p.Name == in.ID }) {
 		panic(fmt.Sprintf("workcore: the account of %q is taken over a second time, or from a member that is there", in.ID))
 	}
 	in.Account.leaves, in.Account.away = m.drains, m.leave.away
-	m.accounts.adopt(in.ID, in.Account)
+	m.accounts.adoptStore(in.ID, in.Account)
 	if m.leave.away[m.holder] {
 		in.Account.placeAgain(m.holder)
 	}
 }
 
-// disown forgets an account that was taken over.
-func (m *Member) disown(name string) {
-	i := m.accounts.find(name)
+// disownAccount forgets an account that was taken over.
+func (m *Member) disownAccount(name string) {
+	i := m.accounts.findAccount(name)
 	if i < 0 {
 		return
 	}
@@ -159,8 +159,8 @@ func (m *Member) GiveUp() []Append {
 		return nil
 	}
 	m.over = true
-	m.accounts.each(func(_ string, s *Store) { s.GiveUp() })
+	m.accounts.eachStore(func(_ string, s *Store) { s.GiveUp() })
 	var out Output
-	m.log(&out)
+	m.logEntries(&out)
 	return out.Log
 }

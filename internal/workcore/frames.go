@@ -72,7 +72,7 @@ type Demand struct {
 // from the account of the bag.
 type Parcel struct {
 	Demand uint64   // the number of the demand; 0: it brings an object to where it is, unasked, or back
-	Push   uint64   // of what is unasked: rises from parcel to parcel of an account
+	Push   uint64   // of unasked parcels: rises from parcel to parcel of an account
 	Leases []Parted // none: it refuses
 }
 
@@ -133,7 +133,7 @@ func (f *Frame) Key() string {
 	case f.Loop != nil:
 		return fmt.Sprint("loop ", f.Phase, " ", f.Loop.Name, " ", f.Loop.Home, " ", f.Loop.Version)
 	default:
-		return strconv.Itoa(int(f.part()))
+		return strconv.Itoa(int(f.partOf()))
 	}
 }
 
@@ -166,7 +166,7 @@ func (f *Frame) Check() error {
 	}
 	if f.Step != nil {
 		parts++
-		err = f.Step.check()
+		err = f.Step.checkStep()
 	}
 	if f.Verdict != nil {
 		parts++
@@ -180,7 +180,7 @@ func (f *Frame) Check() error {
 	}
 	if f.Post != nil {
 		parts++
-		err = f.Post.check()
+		err = f.Post.checkPost()
 	}
 	if f.Posted != nil {
 		parts++
@@ -194,11 +194,11 @@ func (f *Frame) Check() error {
 	}
 	if f.MoveOrder != nil {
 		parts++
-		err = f.MoveOrder.check()
+		err = f.MoveOrder.checkOrder()
 	}
 	if f.MoveAnswer != nil {
 		parts++
-		err = f.MoveAnswer.check()
+		err = f.MoveAnswer.checkAnswer()
 	}
 	if err == nil && parts != 1 {
 		err = fmt.Errorf("it has %d parts instead of one", parts)
@@ -227,7 +227,7 @@ func (p *Parcel) check() error {
 		if l.Account.Name == "" || len(l.Account.Name) > MaxName || math.IsNaN(l.Lease.Key) || l.Lease.Try < 0 {
 			return fmt.Errorf("the lease of task %q has the account %.40q, the key %v and %d failed runs", l.Lease.Task.ID, l.Account.Name, l.Lease.Key, l.Lease.Try)
 		}
-		n += l.bytes()
+		n += l.countBytes()
 	}
 	if n > MaxBytes && len(p.Leases) > 1 || n > maxStep {
 		return fmt.Errorf("the parcel has %d bytes, and at most %d are allowed", n, MaxBytes)
@@ -235,16 +235,16 @@ func (p *Parcel) check() error {
 	return nil
 }
 
-// bytes is an upper bound for what a lease takes in a frame.
-func (l *Parted) bytes() int {
-	n := l.Lease.Task.bytes() + len(l.Account.Name) + 40
+// countBytes is an upper bound for what a lease takes in a frame.
+func (l *Parted) countBytes() int {
+	n := l.Lease.Task.countBytes() + len(l.Account.Name) + 40
 	for i := range l.Lease.Inbox {
-		n += l.Lease.Inbox[i].bytes()
+		n += l.Lease.Inbox[i].countBytes()
 	}
 	return n
 }
 
-func (t *Task) bytes() int {
+func (t *Task) countBytes() int {
 	n := len(t.ID) + len(t.Func) + len(t.Body) + len(t.For) + 24
 	if o := t.Object; o != nil {
 		n += len(o.Group) + 8 + 8*len(o.Pull)
@@ -263,7 +263,7 @@ func (t *Task) bytes() int {
 	return n
 }
 
-func (s *Step) check() error {
+func (s *Step) checkStep() error {
 	r := &s.Record
 	if err := r.Check(); err != nil {
 		return err
@@ -273,7 +273,7 @@ func (s *Step) check() error {
 	}
 	n := len(r.ID) + len(r.Result) + len(r.Rest) + len(r.Error) + len(s.For.Name) + 8*len(s.Keys)
 	for i := range r.Children {
-		n += r.Children[i].bytes()
+		n += r.Children[i].countBytes()
 	}
 	for _, k := range s.Keys {
 		if math.IsNaN(k) {

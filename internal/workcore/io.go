@@ -57,8 +57,8 @@ const (
 	InCancel
 	// InItems: the bag in Slot has Items left.
 	InItems
-	// InYield: the task in Slot yields Step, of the fate Kept, and has Items left. It does not go on
-	// before Output.Recorded or Output.Stops names its slot. ID and On of the record are filled in.
+	// InYield: the task in Slot yields Step, of the fate Kept, and has Items left. It does not continue before
+	// Output.Recorded or Output.Stops names its slot. ID and On of the record are filled in.
 	InYield
 	// InDone: the function in Slot has returned; Step is its last record, of the fate Done or Failed.
 	InDone
@@ -122,7 +122,7 @@ type Output struct {
 	Frames   []Frame  // to other members, in this order; Frame.Kept for who keeps one
 	Runs     []Run    // what slots begin
 	Yields   []Part   // slots that shall yield and give away a part
-	Recorded []int    // slots whose InYield counts: they go on
+	Recorded []int    // slots whose InYield counts: they continue
 	Stops    []int    // slots whose task is not theirs any more: they return as soon as they can
 	Results  []Result // for the program
 	Lost     []Lost   // members that left the roster
@@ -138,7 +138,7 @@ type Output struct {
 	verdicts []Verdict
 }
 
-// Append is what goes into the log of an account, as a part of one [Batch] or cut by [SplitEntries].
+// Append is an addition to the log of an account, as a part of a [Batch] or cut by [SplitEntries].
 type Append struct {
 	Account string // of the member of that name
 	Entries []byte // each behind its length
@@ -172,7 +172,7 @@ type Part struct {
 // Lost is a member that is gone, with the tasks that it has put.
 type Lost struct {
 	Peer    Peer // this member itself, if it is not in the roster any more
-	Open    int  // that were open, by what it last told or by what is here
+	Open    int  // that were open, by its last report or by the tasks here
 	Objects int  // that it has created and that have not ended
 }
 
@@ -188,7 +188,7 @@ type Told struct {
 	Missing   int    // IDs that those wait for and that no task has
 	Objects   int    // that it has created and that have not ended
 	Unwritten int    // appends that are on their way to a log
-	Drained   bool   // it was told to drain, and no task is here, nor is one open that it has put
+	Drained   bool   // it was asked to drain, and no task is here, nor is one open that it has put
 	Withdrawn bool   // it takes no work
 	Stay      int    // objects that ran here last and are pinned, or bound to members, while it is withdrawn
 	Moved     uint64 // tasks and parts of bags that came here from other members
@@ -199,11 +199,11 @@ type Told struct {
 	Withdrawals uint64 // how often it was withdrawn
 }
 
-// Late reports whether a phase that the others have ended goes on here: a task is open, or what is found is not yet
+// Late reports whether a phase that the others have ended continues here: a task is open, or a result is not yet
 // told to the program.
 func (t *Told) Late() bool { return t.Open > 0 || t.Unwritten > 0 }
 
-func (o *Output) reset() {
+func (o *Output) resetOutput() {
 	o.Frames, o.Runs, o.Yields, o.Recorded, o.Stops, o.Lost = o.Frames[:0], o.Runs[:0], o.Yields[:0], o.Recorded[:0], o.Stops[:0], o.Lost[:0]
 	o.Results, o.Err, o.Log, o.holds, o.verdicts = o.Results[:0], nil, o.Log[:0], o.holds[:0], o.verdicts[:0]
 }

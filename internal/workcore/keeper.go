@@ -43,7 +43,7 @@ var ErrAhead = errors.New("the account is in a later phase: this member has to e
 // Decision says which phases are over. It is made once for each.
 type Decision struct {
 	Phase  uint64 `json:"phase"`  // the last one that is over
-	Valid  uint64 `json:"valid"`  // the last one in which no task was open then; in those behind it all go on
+	Valid  uint64 `json:"valid"`  // the last one in which no task was open then; in the phases behind it all continue
 	Before uint64 `json:"before"` // the last valid one before that
 }
 
@@ -145,7 +145,7 @@ func (k *Keeper) Orphans(has func(account string) bool) (accounts []string, err 
 	return accounts, nil
 }
 
-// Open takes the own account, for the phase behind the last one that is over. It does not believe a server that was cut
+// Open takes the own account, for the phase behind the last finished phase. It does not believe a server that was cut
 // off: in a phase that is over the program would put again what its account has forgotten.
 func (k *Keeper) Open() (store *Store, w *Writer, d Decision, err error) {
 	for err = ErrAhead; errors.Is(err, ErrAhead); { // A phase may end meanwhile.
@@ -161,7 +161,7 @@ func (k *Keeper) Open() (store *Store, w *Writer, d Decision, err error) {
 }
 
 // Take makes this life the owner of an account: it folds the log, and appends that it has it now. If another process
-// appends meanwhile, it begins again, as long as may says. What was found up to the phase d.Valid is not told again.
+// appends meanwhile, it begins again, as long as may says. Results up to the phase d.Valid are not told again.
 func (k *Keeper) Take(account string, d Decision, may func() bool) (*Store, *Writer, error) {
 	for {
 		w := &Writer{account: account, subject: SubjectOf(account), owner: k.Self, limit: k.batch()}
@@ -194,7 +194,7 @@ func (k *Keeper) Take(account string, d Decision, may func() bool) (*Store, *Wri
 	}
 }
 
-// Writer makes the messages of the log of one account, one at a time: what comes meanwhile goes into the next one.
+// Writer makes the messages of an account's log, one at a time: entries that come meanwhile go into the next one.
 type Writer struct {
 	account string
 	subject string
@@ -214,7 +214,7 @@ type Writer struct {
 // Account is whose log it is.
 func (w *Writer) Account() string { return w.account }
 
-// Subject is that of the log.
+// Subject is the subject of the log.
 func (w *Writer) Subject() string { return w.subject }
 
 // recover folds the log.
@@ -239,8 +239,8 @@ func (w *Writer) Add(a *Append) { w.pending = append(w.pending, *a) }
 // Drop forgets what the log does not have yet: another life has the account.
 func (w *Writer) Drop() { w.pending, w.left = nil, 0 }
 
-// Compose makes a message of what is pending, as far as it fits, and says on which one it is to be appended. It
-// returns nil if nothing is pending. Took comes before the next call.
+// Compose makes a message of the pending entries, as far as they fit, and says on which one it is to be
+// appended. It returns nil if nothing is pending. Took comes before the next call.
 func (w *Writer) Compose() (body []byte, on uint64) {
 	if len(w.pending) == 0 {
 		return nil, w.last
@@ -274,8 +274,8 @@ func (w *Writer) Compose() (body []byte, on uint64) {
 // Bytes is how many bytes of entries the message under way has.
 func (w *Writer) Bytes() int { return w.size }
 
-// Took notes that the log has the message as the sequence. Ticket is that of the last append that it has whole. Messages
-// before the sequence trim are of a phase before the one that has just ended, and may go; 0: none.
+// Took notes that the log has the message as the sequence. Ticket is the ticket of the last append that it has whole.
+// Messages before the sequence trim are of a phase before the phase just ended, and may go; 0: none.
 func (w *Writer) Took(seq uint64) (ticket, trim uint64) {
 	w.last = seq
 	if w.begins {

@@ -11,7 +11,7 @@ import (
 	"github.com/gopegasus/pegasus/balance/local"
 )
 
-// TestVoidStopsNothing: a task that its own member runs when a phase ends void goes on, and its record counts.
+// TestVoidStopsNothing: a task that its own member runs when a phase ends void continues, and its record counts.
 func TestVoidStopsNothing(t *testing.T) {
 	strategy, err := local.New(local.Config{})
 	if err != nil {
@@ -26,7 +26,7 @@ func TestVoidStopsNothing(t *testing.T) {
 				in = nil
 			}
 			runs, stops = runs+len(out.Runs), stops+len(out.Stops)
-			m.durable.reach(ann.Name, m.Ticket())
+			m.durable.noteReached(ann.Name, m.Ticket())
 		}
 	}
 	step(&Input{Kind: InRoster, Roster: []Peer{ann}})
@@ -59,13 +59,14 @@ func entries() []entry {
 func batchOf(list []entry) []byte {
 	s := &Store{logs: true}
 	for i := range list {
-		s.note(&list[i])
+		s.writeEntry(&list[i])
 	}
 	b := Batch{Owner: ann, Number: 3, Phase: 2, Open: 1, Entries: s.TakeLog()}
 	return b.Append(nil)
 }
 
-// TestEntriesAreReadAsTheyWereWritten: entries of each kind, and a fold refuses what is cut off.
+// TestEntriesAreReadAsTheyWereWritten: entries of each kind, and a fold refuses entries that are
+// cut off.
 func TestEntriesAreReadAsTheyWereWritten(t *testing.T) {
 	want := entries()
 	data := batchOf(want)
@@ -108,7 +109,7 @@ func TestEntriesAreReadAsTheyWereWritten(t *testing.T) {
 	}
 }
 
-// TestRefusedBatches: what a log may not have is refused with what it is.
+// TestRefusedBatches: a batch that a log may not have is refused with the reason.
 func TestRefusedBatches(t *testing.T) {
 	open := Task{ID: "a", Func: "f"}
 	for want, data := range map[string][]byte{

@@ -18,7 +18,7 @@ const (
 	MaxLabels     = 256         // bytes of the names of objects, together
 	maxMetered    = 16_384      // objects and pairs that are measured
 	meterWindow   = time.Second // between two measurements
-	leastMeasured = 1e-6        // what is less is forgotten
+	leastMeasured = 1e-6        // smaller values are forgotten
 	maxDeclined   = 8           // refused orders that a member tells of
 	declinedFor   = 10 * time.Second
 )
@@ -72,14 +72,14 @@ const (
 
 var refusals = []string{"", refusedGone, refusedPinned, refusedBound, refusedMember, refusedAway}
 
-func (o *MoveOrder) check() error {
+func (o *MoveOrder) checkOrder() error {
 	if o.ID == "" || len(o.ID) > MaxID || o.To == "" || len(o.To) > MaxName {
 		return fmt.Errorf("the order to move object %.40q to member %.40q: an ID has 1 to %d bytes, and a name 1 to %d", o.ID, o.To, MaxID, MaxName)
 	}
 	return nil
 }
 
-func (a *MoveAnswer) check() error {
+func (a *MoveAnswer) checkAnswer() error {
 	if a.ID == "" || len(a.ID) > MaxID || !slices.Contains(refusals, a.Refusal) {
 		return fmt.Errorf("the answer %.40q to the order to move object %.40q: an answer is empty or one of %q", a.Refusal, a.ID, refusals[1:])
 	}
@@ -89,8 +89,8 @@ func (a *MoveAnswer) check() error {
 // pair is two objects, of which the first sends to the second.
 type pair struct{ from, to string }
 
-// meter measures the objects that run at a member: a mean of what each window has, in which older windows count half as
-// much as the next one.
+// meter measures the objects that run at a member: a mean over the windows, in which older windows count half as much
+// as the next one.
 type meter struct {
 	begun    clocksync.Instant // of the window
 	busy     map[string]time.Duration
@@ -118,11 +118,11 @@ func newMeter() *meter {
 	}
 }
 
-// ran notes that an object ran from an instant on, and what it sent to other objects. Beyond the bound it is not
+// noteRun notes that an object ran from an instant on, and what it sent to other objects. Beyond the bound it is not
 // measured.
-func (m *meter) ran(now, since clocksync.Instant, t *Task, children []Task) {
+func (m *meter) noteRun(now, since clocksync.Instant, t *Task, children []Task) {
 	_, id := splitID(t.ID)
-	if !m.measures() {
+	if !m.willChange() {
 		m.begun = since
 	}
 	d := now.Sub(max(since, m.begun))
@@ -141,8 +141,8 @@ func (m *meter) ran(now, since clocksync.Instant, t *Task, children []Task) {
 	}
 }
 
-// forget drops an object that is not here any more.
-func (m *meter) forget(id string) {
+// forgetObject drops an object that is not here any more.
+func (m *meter) forgetObject(id string) {
 	delete(m.busy, id)
 	delete(m.weights, id)
 	delete(m.declared, id)
@@ -150,8 +150,8 @@ func (m *meter) forget(id string) {
 	maps.DeleteFunc(m.volumes, func(p pair, _ float64) bool { return p.from == id })
 }
 
-// measures reports whether the next window may change what is told.
-func (m *meter) measures() bool {
+// willChange reports whether the next window may change the report.
+func (m *meter) willChange() bool {
 	return len(m.busy)+len(m.sent)+len(m.weights)+len(m.volumes)+len(m.declined) > 0
 }
 
@@ -189,7 +189,7 @@ func fold[K comparable, V any](means map[K]float64, window map[K]V, value func(V
 	clear(window)
 }
 
-// tell makes what is told: the heaviest of the objects that are here, and of what these send the most.
+// tell makes the report: the heaviest of the objects that are here, and the largest of their traffic.
 func (m *meter) tell(slots int, here map[string]atHand) *Load {
 	l := &Load{Slots: slots}
 	weight := func(id string) float64 { return cmp.Or(m.declared[id], m.weights[id]) }
@@ -201,7 +201,7 @@ func (m *meter) tell(slots int, here map[string]atHand) *Load {
 			break
 		}
 		if _, is := here[id]; !is || slices.Contains(l.Objects, n) {
-			continue // Of two objects with one number the heavier one is told of.
+			continue // Of two objects with one number the heavier one is reported.
 		}
 		told[id] = true
 		l.Objects, l.Weights = append(l.Objects, n), append(l.Weights, weight(id))
@@ -232,8 +232,8 @@ func (m *meter) decline(now clocksync.Instant, id, why string) {
 	m.declined = append(m.declined[max(0, len(m.declined)-maxDeclined+1):], declined{id, why, now.Add(declinedFor)})
 }
 
-// measure ends a window that is over, and tells at once what else has changed.
-func (m *Member) measure(now clocksync.Instant) {
+// measureWindow ends a window that is over, and tells at once what else has changed.
+func (m *Member) measureWindow(now clocksync.Instant) {
 	t := m.meter
 	if t == nil {
 		return
@@ -242,11 +242,11 @@ func (m *Member) measure(now clocksync.Instant) {
 	if m.takesNone() {
 		slots = 0
 	}
-	over := now >= t.begun.Add(meterWindow) && t.measures()
+	over := now >= t.begun.Add(meterWindow) && t.willChange()
 	if over {
 		for i := range m.slots {
-			if s := &m.slots[i]; s.runs() && s.Lease.Task.Object != nil {
-				t.ran(now, s.since, &s.Lease.Task, nil)
+			if s := &m.slots[i]; s.isRunning() && s.Lease.Task.Object != nil {
+				t.noteRun(now, s.since, &s.Lease.Task, nil)
 				s.since = now
 			}
 		}
@@ -279,13 +279,13 @@ func (m *Member) takeOrder(now clocksync.Instant, o Order, out *Output) {
 	account := at.account
 	switch {
 	case !here && id == "":
-		m.refused++ // It was told of before, and has left.
+		m.refused++ // It was reported before, and has left.
 	case !here:
 		m.decline(now, id, refusedGone)
 	case account == m.opts.Self:
 		m.takeMoveAnswer(now, account, &MoveAnswer{id, m.moveOrdered(m.opts.Self, &MoveOrder{id, o.To})})
 	default:
-		m.send(account, Frame{MoveOrder: &MoveOrder{id, o.To}}, out)
+		m.sendFrame(account, Frame{MoveOrder: &MoveOrder{id, o.To}}, out)
 	}
 }
 
@@ -309,7 +309,7 @@ func (m *Member) moveOrdered(from Peer, o *MoveOrder) (refusal string) {
 		can = m.codeOf(m.peers[to].Peer)
 	}
 	refusal = refusedGone
-	m.accounts.each(func(_ string, s *Store) {
+	m.accounts.eachStore(func(_ string, s *Store) {
 		one := s.account.objects[o.ID]
 		if one == nil {
 			return
@@ -318,7 +318,7 @@ func (m *Member) moveOrdered(from Peer, o *MoveOrder) (refusal string) {
 		case l.at != from.String() && l.holder != from.String():
 		case one.box.pinned:
 			refusal = refusedPinned
-		case len(one.task.Object.At) > 0, !can.has(one.task.Func):
+		case len(one.task.Object.At) > 0, !can.hasFunction(one.task.Func):
 			refusal = refusedBound
 		case m.moveObject(&Input{ID: o.ID, To: o.To}) == nil:
 			refusal = ""
@@ -337,7 +337,7 @@ func (m *Member) takeMoveAnswer(now clocksync.Instant, from Peer, a *MoveAnswer)
 		return
 	}
 	for i := range m.slots {
-		if s := &m.slots[i]; s.runs() {
+		if s := &m.slots[i]; s.isRunning() {
 			_, id := splitID(s.Lease.Task.ID)
 			m.meter.leaves[a.ID] = m.meter.leaves[a.ID] || id == a.ID
 		}
@@ -345,5 +345,5 @@ func (m *Member) takeMoveAnswer(now clocksync.Instant, from Peer, a *MoveAnswer)
 	m.forgetObject(a.ID)
 }
 
-// Ordered counts the orders of a central strategy that came here, and those of them that were refused.
+// Ordered counts the orders of a central strategy that came here, and how many of them were refused.
 func (m *Member) Ordered() (orders, refused uint64) { return m.ordered, m.refused }

@@ -92,7 +92,7 @@ func (p *pairOf) say(i int, id string) {
 	p.step(i, &Input{Kind: InPut, Task: &Task{ID: fmt.Sprint("s", p.now, id), Func: "say", For: id}})
 }
 
-func (p *pairOf) told(i int) *Load { return p.list[i].tell().Load }
+func (p *pairOf) told(i int) *Load { return p.list[i].makeTold().Load }
 
 func (p *pairOf) order(i int, id, to string) {
 	p.t.Helper()
@@ -139,7 +139,8 @@ func TestMeter(t *testing.T) {
 	}
 }
 
-// TestMeterIsBounded: of more objects and pairs the largest are told, with as many names as have room.
+// TestMeterIsBounded: of more objects and pairs the largest are reported, with as many names as have
+// room.
 func TestMeterIsBounded(t *testing.T) {
 	m, here := newMeter(), map[string]atHand{}
 	for i := range 2 * MaxTold {
@@ -158,7 +159,7 @@ func TestMeterIsBounded(t *testing.T) {
 	var task Task
 	for i := range maxMetered + 9 {
 		task.ID = strconv.Itoa(i)
-		m.ran(0, 0, &task, []Task{{For: "p"}})
+		m.noteRun(0, 0, &task, []Task{{For: "p"}})
 	}
 	if len(m.busy) != maxMetered || len(m.sent) != maxMetered {
 		t.Errorf("%d objects and %d pairs are measured", len(m.busy), len(m.sent))

@@ -13,7 +13,7 @@ const MaxBatch = 60 << 10
 const (
 	batchFirst   = 1 // without objects
 	batchObjects = 2
-	batchPart    = 3 // a part of one entry that is too large for a message
+	batchPart    = 3 // a part of an entry that is too large for a message
 )
 
 // Batch is one message of the log of an account: entries that became durable together.
@@ -26,7 +26,7 @@ type Batch struct {
 	Entries []byte // as [Append] has them, or the next bytes of an entry that is too large for a message
 
 	form byte // of the entries
-	part bool // Entries are a part of one entry
+	part bool // Entries are a part of a single entry
 }
 
 // Append appends the encoded batch to dst.
@@ -41,11 +41,11 @@ func (b *Batch) Append(dst []byte) []byte {
 }
 
 func (c *coder) batch(b *Batch) {
-	c.peer(&b.Owner)
-	c.uint(&b.Number)
-	c.uint(&b.Phase)
-	if c.int(&b.Open); c.form >= formObjects {
-		c.int(&b.Objects)
+	c.codePeer(&b.Owner)
+	c.codeUint(&b.Number)
+	c.codeUint(&b.Phase)
+	if c.codeInt(&b.Open); c.form >= formObjects {
+		c.codeInt(&b.Objects)
 	}
 }
 
@@ -82,8 +82,8 @@ func SplitEntries(entries []byte, limit int) (first, rest []byte) {
 	return entries[:at], entries[at:]
 }
 
-// cutEntries cuts off what goes into one message: as many entries as fit into limit bytes, or a part of one that is
-// larger. Left is how many bytes of the first entry are missing whose beginning is in the message before; 0: none.
+// cutEntries cuts off the content of one message: as many entries as fit into limit bytes, or a part of a larger
+// entry. Left is how many bytes of the first entry are missing whose beginning is in the message before; 0: none.
 func cutEntries(entries []byte, left, limit int) (first, rest []byte, leftThen int, part bool) {
 	if left == 0 {
 		if first, rest = SplitEntries(entries, limit); len(first) <= limit {
@@ -106,7 +106,7 @@ const (
 	entryDied                        // a holder died while it ran a task
 	entryOwner                       // another life has the account from here on; no name: its owner gave it up
 	entryMail                        // messages of another account were taken
-	entryFence                       // another holder has an object than the one that may run it still
+	entryFence                       // another holder has an object than the holder that may run it still
 	entryObject                      // an object, behind the end of a phase
 	entryTaken                       // up to which number messages of an account were taken, behind the end of a phase
 )
@@ -124,34 +124,34 @@ type entry struct {
 }
 
 func (c *coder) entry(e *entry) {
-	small(c, &e.kind)
-	c.uint(&e.seq)
+	codeSmall(c, &e.kind)
+	c.codeUint(&e.seq)
 	switch e.kind {
 	case entryPut:
-		c.task(&e.task)
-		c.float(&e.key)
+		c.codeTask(&e.task)
+		c.codeFloat(&e.key)
 	case entryStep:
 		s := Step{Record: e.record, Keys: e.keys}
-		c.step(&s)
+		c.codeStep(&s)
 		e.record, e.keys = s.Record, s.Keys
 	case entryMail, entryTaken:
-		c.post(&e.post)
+		c.codePost(&e.post)
 	case entryObject:
-		c.task(&e.task)
-		c.float(&e.key)
-		c.bool(&e.record.Pinned)
+		c.codeTask(&e.task)
+		c.codeFloat(&e.key)
+		c.codeBool(&e.record.Pinned)
 	case entryBegan, entryDied, entryFence:
-		c.text(&e.record.ID)
+		c.codeText(&e.record.ID)
 	case entryOwner:
-		c.peer(&e.owner)
+		c.codePeer(&e.owner)
 	case entryEnd:
 	default:
-		c.fail(fmt.Errorf("there is no entry of the kind %d", e.kind))
+		c.keepFault(fmt.Errorf("there is no entry of the kind %d", e.kind))
 	}
 }
 
-// note writes an entry into the log, if the store has one.
-func (s *Store) note(e *entry) {
+// writeEntry writes an entry into the log, if the store has one.
+func (s *Store) writeEntry(e *entry) {
 	if !s.logs {
 		return
 	}
@@ -268,9 +268,9 @@ func (r *Recovery) takeEntry(data []byte, form byte) error {
 	return nil
 }
 
-// Own ends the recovery: the account is that of the life owner from here on, and the first entry of the store's
-// log says so. What the owner before had begun, and not recorded or given up, counts as a run in which it died, unless
-// it lives.
+// Own ends the recovery: the account belongs to the life owner from here on, and the first entry of the store's log
+// says so. What the owner before had begun, and not recorded or given up, counts as a run in which it died, unless it
+// lives.
 func (r *Recovery) Own(owner Peer, lives bool) *Store {
 	s := r.store
 	s.self, s.logs, s.results = owner.String(), true, r.results
@@ -278,13 +278,13 @@ func (r *Recovery) Own(owner Peer, lives bool) *Store {
 		s.GiveUp()
 	}
 	s.replayOwner(owner)
-	s.note(&entry{kind: entryOwner, seq: s.account.Seq(), owner: owner})
+	s.writeEntry(&entry{kind: entryOwner, seq: s.account.Seq(), owner: owner})
 	s.endDoomed()
 	for _, o := range s.account.objects {
 		o.lease.handed = true // The holders of the owner before may run it still.
 	}
 	for _, id := range s.account.Open() {
-		s.poison(s.account.find(id), r.last.Owner.String())
+		s.poisonTask(s.account.findTask(id), r.last.Owner.String())
 	}
 	return s
 }
@@ -297,17 +297,17 @@ func (s *Store) replay(e *entry) error {
 			return err
 		}
 		if s.account.Put(e.seq, s.account.Phase(), &e.task) == Counted {
-			s.admit([]float64{e.key})
+			s.admitAdded([]float64{e.key})
 		}
 	case entryStep:
 		if err := e.record.Check(); err != nil {
 			return err
 		}
-		if o := s.write(e.seq, &e.record, e.keys); o != Counted {
+		if o := s.writeRecord(e.seq, &e.record, e.keys); o != Counted {
 			return fmt.Errorf("the record of task %q does not count: it %v", e.record.ID, o)
 		}
 		if s.account.objects[e.record.ID] != nil {
-			s.rouse(s.account.objects[e.record.ID])
+			s.rouseTask(s.account.objects[e.record.ID])
 		}
 	case entryEnd:
 		if s.account.End(e.seq, s.account.Phase()) == NotEmpty {
@@ -315,7 +315,7 @@ func (s *Store) replay(e *entry) error {
 		}
 		s.careful = false
 	case entryBegan, entryDied:
-		if o := s.account.find(e.record.ID); o != nil && e.kind == entryBegan {
+		if o := s.account.findTask(e.record.ID); o != nil && e.kind == entryBegan {
 			o.lease.began = true
 		} else if o != nil {
 			o.lease.losses++
@@ -329,8 +329,8 @@ func (s *Store) replay(e *entry) error {
 }
 
 // replayOwner notes that another life has the account, or that its owner has given it up. An owner that has not given
-// it up has died. Runs need not be in the log before they begin, so it cannot be known of what; from then on in this
-// phase they have to.
+// it up has died. Runs need not be in the log before they begin, so the task that killed it cannot be known; from
+// then on in this phase they have to.
 func (s *Store) replayOwner(owner Peer) {
 	s.careful = s.careful || owner.Name != "" && s.owned
 	s.owned = owner.Name != ""
@@ -343,8 +343,8 @@ func (s *Store) replayOwner(owner Peer) {
 	}
 }
 
-// GiveUp notes that no process runs a task of the account any more: nobody died of one.
+// GiveUp notes that no process runs a task of the account any more: no task has killed a process.
 func (s *Store) GiveUp() {
 	s.replayOwner(Peer{})
-	s.note(&entry{kind: entryOwner, seq: s.account.Seq()})
+	s.writeEntry(&entry{kind: entryOwner, seq: s.account.Seq()})
 }

@@ -195,7 +195,7 @@ func (w *logSpace) spawn(n *keeperNode, run func(*routine)) {
 	w.routines = append(w.routines, r)
 }
 
-// runRoutines lets those go on that have waited long enough.
+// runRoutines lets those continue that have waited long enough.
 func (w *logSpace) runRoutines() {
 	for i := 0; i < len(w.routines); i++ { // They may begin others.
 		r := w.routines[i]
@@ -356,7 +356,7 @@ func (l logOf) Purge(subject string, before uint64) error {
 	return nil
 }
 
-// judgeMessage reads what was appended.
+// judgeMessage reads the message appended.
 func (w *logSpace) judgeMessage(p *publish) {
 	account, is := strings.CutPrefix(p.subject, accountPrefix)
 	if !is {
@@ -399,7 +399,7 @@ func (w *logSpace) judgeMessage(p *publish) {
 	}
 }
 
-// whole are the entries of a batch. Those of a part are there with its last one.
+// whole are the entries of a batch. The entries of a part are there with its last one.
 func (w *logSpace) whole(account string, b *Batch) []byte {
 	if !b.part {
 		delete(w.parts, account)
@@ -568,7 +568,7 @@ func (w *logSpace) write(r *routine, lw *logWriter) {
 	}
 }
 
-// fence ends what cannot go on without a log.
+// fence ends what cannot continue without a log.
 func (w *logSpace) fence(n *keeperNode, lw *logWriter) {
 	w.fenced++
 	if w.owners[lw.Account()] == n.peer && n.writers[lw.Account()] == lw {
@@ -606,7 +606,7 @@ func (w *logSpace) closePhases(r *routine) {
 	}
 }
 
-// closePhase is that of the package work.
+// closePhase mirrors the package work.
 func (w *logSpace) closePhase(r *routine) (more bool, err error) {
 	n := r.n
 	phase, signalled := n.machine.phase, n.signalled
@@ -673,7 +673,7 @@ func (w *logSpace) adoptOrphans(r *routine) {
 	}
 }
 
-// adopt is that of the package work.
+// adopt mirrors the package work.
 func (w *logSpace) adopt(r *routine) {
 	n := r.n
 	n.ends = true
@@ -830,7 +830,7 @@ func (w *logSpace) carry(n *keeperNode) {
 			account, own := splitID(full)
 			id = account + "/" + own
 		}
-		if r.Account == n.peer && w.began[id] == 0 && n.machine.accounts.careful() && !n.machine.slots[r.Slot].stopped {
+		if r.Account == n.peer && w.began[id] == 0 && n.machine.accounts.isCareful() && !n.machine.slots[r.Slot].stopped {
 			w.fault("%v: %s begins, which the log does not have", n.peer, id)
 		}
 		n.jobs[r.Slot] = job{work{runs: true, kind: r.Task.Func, low: low, at: low, high: high}, id}
@@ -921,7 +921,7 @@ func (w *logSpace) script(name string, phase uint64) []scripted {
 	return list
 }
 
-// program puts what is left to put, and settles then.
+// program puts the remaining tasks, and settles then.
 func (w *logSpace) program(n *keeperNode) {
 	if n.phase != n.machine.phase {
 		n.phase, n.puts, n.putting = n.machine.phase, nil, -1
@@ -1003,7 +1003,7 @@ func (w *logSpace) trouble() {
 	}
 }
 
-// synchronizer drops who is not heard of, lets the dead come back, and says when a phase is over.
+// synchronizer drops silent members, lets the dead come back, and says when a phase is over.
 func (w *logSpace) synchronizer() {
 	for _, n := range w.nodes {
 		if !n.dead && n.cut <= w.now {
@@ -1141,7 +1141,7 @@ func TestLogSpaces(t *testing.T) {
 func TestLogMutants(t *testing.T) {
 	tasks := func(s *Store, change func(*open)) {
 		for _, id := range s.account.Open() {
-			change(s.account.find(id))
+			change(s.account.findTask(id))
 		}
 	}
 	for name, bend := range map[string]func(*logSpace){

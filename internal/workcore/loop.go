@@ -16,12 +16,12 @@ const (
 // Span is the rows from Low to High-1 of a loop.
 type Span = partition.Interval
 
-// LoopFrame is what one member of a loop tells the other side: the whole of what it says now, so a later version
-// replaces an earlier one. The home sends what an iteration gives the member, and the member what it has done.
+// LoopFrame is the message of a loop's member to the other side: its whole present state, so a later version
+// replaces an earlier one. The home sends the member's share of an iteration, and the member its finished work.
 type LoopFrame struct {
 	Name    string // of the loop
 	Home    bool   // the sender is the home of the loop
-	Version uint64 // rises with each change of what the sender says to the receiver
+	Version uint64 // rises with each change of the sender's message to the receiver
 	Heard   uint64 // the last version of the receiver that the sender has
 	Asks    bool   // the sender waits to hear that this version has arrived
 	Number  int    // the iteration, from 1; 0: the sender is in none yet

@@ -21,7 +21,7 @@ type mail struct {
 	tries int               // since the last answer
 
 	// Of an object in another account of this member. First the log of the sender has to have the messages, up to upTo;
-	// then that of the object, as answer says.
+	// then the object's log, as answer says.
 	upTo   uint64
 	answer Posted
 	fresh  bool   // that was in this step
@@ -53,16 +53,16 @@ const maxCame = 4096
 
 // noteArrival notes where an object comes from, unless it has not begun: then that was no place of it.
 func (m *Member) noteArrival(l *Lease, from string) {
-	if m.opts.Stay <= 0 || len(l.Inbox) > 0 && l.Inbox[0].makes(&l.Task) || len(m.came) >= maxCame {
+	if m.opts.Stay <= 0 || len(l.Inbox) > 0 && l.Inbox[0].makesState(&l.Task) || len(m.came) >= maxCame {
 		return
 	}
 	_, id := splitID(l.Task.ID)
 	m.came[id] = came{from, m.now.Add(m.opts.Stay)}
 }
 
-// stays reports whether an object does not go to a holder that asks for work: it came from there a short time ago, or
+// mustStay reports whether an object does not go to a holder that asks for work: it came from there a short time ago, or
 // another strategy moves objects.
-func (m *Member) stays(full, to string) bool {
+func (m *Member) mustStay(full, to string) bool {
 	if m.meter != nil {
 		return true // The strategy that is central moves it.
 	}
@@ -77,7 +77,7 @@ type atHand struct {
 	stays   bool // it is pinned, or bound to members
 }
 
-// noteObject notes that an object of an account has run here, whether it goes on, and whether it is bound to members.
+// noteObject notes that an object of an account has run here, whether it continues, and whether it is bound to members.
 func (m *Member) noteObject(full string, account Peer, r *Record, bound bool) {
 	_, id := splitID(full)
 	stays := bound || r.Pinned
@@ -100,7 +100,7 @@ func (m *Member) forgetObject(full string) {
 	_, id := splitID(full)
 	delete(m.objects, id)
 	if m.meter != nil {
-		m.meter.forget(id)
+		m.meter.forgetObject(id)
 		m.meter.changed = true
 	}
 	if i := slices.Index(m.has, id); i >= 0 {
@@ -118,7 +118,7 @@ func (m *Member) HasObject(id string) bool {
 	return has
 }
 
-// sender is what others know an account as. With a log it goes on in another life.
+// sender is the name by which others know an account. With a log the account continues in another life.
 func (m *Member) sender(name string) string {
 	switch {
 	case name != "":
@@ -132,11 +132,11 @@ func (m *Member) sender(name string) string {
 
 // sendPosts sends messages to objects elsewhere.
 func (m *Member) sendPosts(now clocksync.Instant, out *Output) {
-	m.accounts.each(func(name string, s *Store) {
+	m.accounts.eachStore(func(name string, s *Store) {
 		if len(s.account.posts) == 0 {
 			return
 		}
-		for _, to := range s.posts() {
+		for _, to := range s.listPosters() {
 			account := m.sender(name)
 			key := mailKey{to, account}
 			one := m.mails[key]
@@ -155,12 +155,12 @@ func (m *Member) sendPosts(now clocksync.Instant, out *Output) {
 				p := s.postOf(to)
 				p.Account = account
 				m.sent.Directed++
-				m.send(home, Frame{Post: p}, out)
+				m.sendFrame(home, Frame{Post: p}, out)
 				continue
 			}
 			m.sent.Undirected++
 			for i := range m.peers {
-				m.send(m.peers[i].Peer, Frame{Post: &Post{For: to, Account: account}}, out)
+				m.sendFrame(m.peers[i].Peer, Frame{Post: &Post{For: to, Account: account}}, out)
 			}
 		}
 	})
@@ -178,7 +178,7 @@ func (m *Member) postHere(s *Store, to, account string, one *mail) (here bool) {
 		return true
 	}
 	if one.answer.For != "" {
-		s.posted(&one.answer, objectEnded)
+		s.recordPosted(&one.answer, objectEnded)
 		one.answer = Posted{}
 	}
 	p := s.postOf(to)
@@ -188,7 +188,7 @@ func (m *Member) postHere(s *Store, to, account string, one *mail) (here bool) {
 		return true
 	}
 	first := one.upTo == 0
-	m.accounts.each(func(_ string, other *Store) {
+	m.accounts.eachStore(func(_ string, other *Store) {
 		switch {
 		case other == s || here:
 		case first:
@@ -211,8 +211,8 @@ func (m *Member) postHere(s *Store, to, account string, one *mail) (here bool) {
 
 const objectEnded = "its object has ended"
 
-// forgetHeld drops what is held back until the log of an account has it that another life has now: where objects
-// are to run, messages to objects, and what was taken of them. All of that is sent again.
+// forgetHeld drops outputs that wait for the log of an account that another life has now: where objects are to
+// run, messages to objects, and the receipts for them. All of that is sent again.
 func (m *Member) forgetHeld(account string) {
 	for _, one := range m.mails {
 		one.upTo, one.answer, one.fresh = 0, Posted{}, false
@@ -238,23 +238,23 @@ func (m *Member) forgetHeld(account string) {
 // takePost takes messages to an object of an account here, or tells that it is here.
 func (m *Member) takePost(from Peer, p *Post, out *Output) {
 	answered := false
-	m.accounts.each(func(_ string, s *Store) {
+	m.accounts.eachStore(func(_ string, s *Store) {
 		if answered {
 			return
 		}
 		if taken, gone, here := s.Receive(p); here {
 			answered = true
-			m.send(from, Frame{Posted: &Posted{p.For, p.Account, taken, gone}}, out)
+			m.sendFrame(from, Frame{Posted: &Posted{p.For, p.Account, taken, gone}}, out)
 		}
 	})
 }
 
-// takePosted records what was taken, and sends what is next.
+// takePosted records the messages taken, and sends the next ones.
 func (m *Member) takePosted(now clocksync.Instant, from Peer, p *Posted) {
 	m.homes[p.For] = from
-	m.accounts.each(func(name string, s *Store) {
+	m.accounts.eachStore(func(name string, s *Store) {
 		if m.sender(name) == p.Account {
-			s.posted(p, objectEnded)
+			s.recordPosted(p, objectEnded)
 		}
 	})
 	if one := m.mails[mailKey{p.For, p.Account}]; one != nil {
@@ -270,7 +270,7 @@ func (m *Member) loseHome(p Peer) (objects int) {
 				objects++
 			}
 			if m.durable == nil {
-				m.accounts.own.posted(&Posted{For: to, Gone: true}, fmt.Sprintf("its object was lost with member %q, which had created it", p.Name))
+				m.accounts.own.recordPosted(&Posted{For: to, Gone: true}, fmt.Sprintf("its object was lost with member %q, which had created it", p.Name))
 			}
 		}
 	}
@@ -283,15 +283,15 @@ func (m *Member) loseHome(p Peer) (objects int) {
 
 // pushObjects brings objects with messages to the members where they are.
 func (m *Member) pushObjects(now clocksync.Instant, out *Output) {
-	m.accounts.each(func(name string, s *Store) {
+	m.accounts.eachStore(func(name string, s *Store) {
 		for _, o := range s.takePushes() {
 			if l := &o.lease; o.fate != Kept || l.holder != "" || l.place >= 0 || len(o.box.inbox) == 0 || slices.Contains(s.staying, o) {
 				continue
 			}
 			to, is := m.placeOf(o)
 			if !is && m.leave.away[m.holder] && o.isFree() {
-				if to, is = m.refuge(s, o); !is {
-					s.pushes = append(s.pushes, o) // Until others have what was sent before.
+				if to, is = m.findRefuge(s, o); !is {
+					s.pushes = append(s.pushes, o) // Until others have the messages sent before.
 					continue
 				}
 				o.lease.at = to.String()
@@ -301,11 +301,11 @@ func (m *Member) pushObjects(now clocksync.Instant, out *Output) {
 				s.pushes = append(s.pushes, o) // Until one of these members is there.
 			case !is:
 				o.lease.at = ""
-				s.rouse(o)
+				s.rouseTask(o)
 			case to == m.opts.Self:
 				o.lease.at = m.holder
-				s.queue(o)
-			case m.peers[m.find(to)].number == 0:
+				s.queueObject(o)
+			case m.peers[m.findPeer(to)].number == 0:
 				s.pushes = append(s.pushes, o) // Until its space is open and it has told of itself.
 			default:
 				m.push(now, name, s, o, to, out)
@@ -318,11 +318,11 @@ func (m *Member) pushObjects(now clocksync.Instant, out *Output) {
 			return
 		}
 		m.pushes = m.pushes[1:]
-		s, id := m.accounts.at(p.id)
+		s, id := m.accounts.storeOf(p.id)
 		if s == nil {
 			continue
 		}
-		if o := s.current(id, p.on); o != nil && o.lease.demand == pushed {
+		if o := s.currentTask(id, p.on); o != nil && o.lease.demand == pushed {
 			name, _ := splitID(p.id)
 			m.push(now, name, s, o, p.to, out)
 		}
@@ -335,14 +335,14 @@ func (m *Member) push(now clocksync.Instant, name string, s *Store, o *open, to 
 		l.Task.ID = fullID(name, l.Task.ID)
 	}
 	if m.meter != nil {
-		m.meter.forget(o.task.ID)
+		m.meter.forgetObject(o.task.ID)
 	}
 	m.pushed++
-	m.send(to, Frame{Parcel: &Parcel{Push: m.pushed, Leases: []Parted{{m.opts.Self, l}}}}, out)
+	m.sendFrame(to, Frame{Parcel: &Parcel{Push: m.pushed, Leases: []Parted{{m.opts.Self, l}}}}, out)
 	m.pushes = append(m.pushes, push{l.Task.ID, l.On, to, now.Add(2 * m.opts.Pace)})
 }
 
-// placeOf is the member where an object is: one that it is bound to, if it is.
+// placeOf is the member where an object is: a member that it is bound to, if it is bound.
 func (m *Member) placeOf(o *open) (Peer, bool) {
 	all := []Peer{m.opts.Self}
 	for i := range m.peers {
@@ -354,7 +354,7 @@ func (m *Member) placeOf(o *open) (Peer, bool) {
 			return p, true
 		}
 	}
-	for _, name := range at { // One that takes work, if there is one.
+	for _, name := range at { // A member that takes work, if there is one.
 		if i := slices.IndexFunc(all, func(p Peer) bool { return p.Name == name && !m.leave.away[p.String()] }); i >= 0 {
 			return all[i], true
 		}
@@ -380,10 +380,10 @@ func (m *Member) moveObject(in *Input) error {
 	}
 	var err error
 	found := false
-	m.accounts.each(func(_ string, s *Store) {
+	m.accounts.eachStore(func(_ string, s *Store) {
 		if !found && (s == m.accounts.own || s.account.objects[in.ID] != nil) {
 			found = s.account.objects[in.ID] != nil
-			err = s.move(in.ID, to.String())
+			err = s.moveObject(in.ID, to.String())
 		}
 	})
 	return err
@@ -392,7 +392,7 @@ func (m *Member) moveObject(in *Input) error {
 // nextMail is when a post or an object is sent again.
 func (m *Member) nextMail() clocksync.Instant {
 	at := clocksync.MaxInstant
-	m.accounts.each(func(name string, s *Store) {
+	m.accounts.eachStore(func(name string, s *Store) {
 		for to := range s.account.posts {
 			if one := m.mails[mailKey{to, m.sender(name)}]; one != nil && one.answer.For == "" && one.upTo == 0 {
 				at = min(at, one.again)
@@ -405,5 +405,5 @@ func (m *Member) nextMail() clocksync.Instant {
 	return at
 }
 
-// endMails forgets what is of the phase that has ended.
+// endMails forgets the mail of the phase that has ended.
 func (m *Member) endMails() { m.mails, m.pushes = map[mailKey]*mail{}, nil }

@@ -17,9 +17,9 @@ import (
 // ErrOpen says that a phase was declared over while a task was open.
 var ErrOpen = errors.New("tasks are open")
 
-// Member is the machine of one member of a space whose accounts lie in memory. It keeps the account
-// of the tasks that its own program puts, holds leases of all accounts, and runs them in its slots. It
-// is driven by [Member.Step] alone. It is not safe for concurrent use.
+// Member is the machine of a member of a space whose accounts lie in memory. It keeps the account of
+// the tasks that its own program puts, holds leases of all accounts, and runs them in its slots. It is
+// driven by [Member.Step] alone. It is not safe for concurrent use.
 type Member struct {
 	opts     Options
 	code     code // that it has told the others; nil: it tells nothing
@@ -45,11 +45,11 @@ type Member struct {
 	records []*pending // in the order in which they are sent again
 	passed  []passed   // leases that were passed on a short time ago
 
-	homes   map[string]Peer   // by object or group: who has its account
+	homes   map[string]Peer   // by object or group: the member with its account
 	mails   map[mailKey]*mail // by object and account: messages on their way
 	pushes  []push            // objects on their way to where they are
 	pushed  uint64            // the number of the last of these parcels
-	sent    workreport.Mail   // messages to objects, without those of the own account
+	sent    workreport.Mail   // messages to objects, without messages of the own account
 	has     []string          // objects that have run here last, some of them
 	objects map[string]atHand // all of them
 	came    map[string]came   // objects that came here a short time ago
@@ -68,7 +68,7 @@ type Member struct {
 	offers clocksync.Instant // when tasks are offered again that this member cannot run
 }
 
-// peer is what is known of another member.
+// peer is the record of another member.
 type peer struct {
 	Peer
 	place      int    // in view.Neighbours; -1: it is no neighbour
@@ -146,11 +146,11 @@ func NewMember(opts Options) *Member {
 // Step takes one input at the instant now, which never goes back, and fills out.
 func (m *Member) Step(now clocksync.Instant, in *Input, out *Output) {
 	m.now = now
-	if out.reset(); !m.over {
+	if out.resetOutput(); !m.over {
 		m.take(now, in, out)
 		m.settleWithdrawal(out)
 		m.giveUpDemands(now)
-		if in.Kind != InPut && in.Kind != InItems && in.Kind != InDone { // These concern no run but the one that is over.
+		if in.Kind != InPut && in.Kind != InItems && in.Kind != InDone { // These concern only the run that is over.
 			m.stopVoid(out)
 		}
 		m.sendPosts(now, out)
@@ -159,11 +159,11 @@ func (m *Member) Step(now clocksync.Instant, in *Input, out *Output) {
 		m.sendDemands(now, out)
 		m.repeatRecords(now, out)
 		m.sendHolds(now, out)
-		out.Results = m.accounts.results(out.Results)
-		m.log(out)
-		m.measure(now)
+		out.Results = m.accounts.appendResults(out.Results)
+		m.logEntries(out)
+		m.measureWindow(now)
 	}
-	out.Over, out.Told, out.Wake = m.over, m.tell(), m.wake()
+	out.Over, out.Told, out.Wake = m.over, m.makeTold(), m.nextWake()
 }
 
 func (m *Member) take(now clocksync.Instant, in *Input, out *Output) {
@@ -173,7 +173,7 @@ func (m *Member) take(now clocksync.Instant, in *Input, out *Output) {
 		m.takeRoster(in.Roster, out)
 	case InFrame:
 		if f := in.Frame; f.To == m.opts.Self && f.Phase == m.phase {
-			if i := m.find(f.From); i >= 0 {
+			if i := m.findPeer(f.From); i >= 0 {
 				m.takeFrame(now, i, f, out)
 			}
 		}
@@ -198,11 +198,11 @@ func (m *Member) take(now clocksync.Instant, in *Input, out *Output) {
 	case InWithdraw:
 		m.takeWithdraw(in)
 	case InDurable:
-		m.durable.reach(in.ID, in.Ticket)
+		m.durable.noteReached(in.ID, in.Ticket)
 	case InAdopt:
 		m.takeAccount(in)
 	case InDisown:
-		m.disown(in.ID)
+		m.disownAccount(in.ID)
 	case InMove:
 		out.Err = m.moveObject(in)
 	case InOrders:
@@ -231,8 +231,8 @@ func (m *Member) checkKey(in *Input) error {
 	return nil
 }
 
-// find returns the place of a peer, or -1.
-func (m *Member) find(p Peer) int {
+// findPeer returns the place of a peer, or -1.
+func (m *Member) findPeer(p Peer) int {
 	if i, is := m.places[p]; is {
 		return i
 	}
@@ -246,7 +246,7 @@ func (m *Member) noteNear(place int) {
 	}
 }
 
-// takeRoster forgets who is gone, with all that is of it.
+// takeRoster forgets members that are gone, with all that belongs to them.
 func (m *Member) takeRoster(roster []Peer, out *Output) {
 	for i := range m.peers {
 		if p := &m.peers[i]; !slices.Contains(roster, p.Peer) {
@@ -254,7 +254,7 @@ func (m *Member) takeRoster(roster []Peer, out *Output) {
 		}
 	}
 	for _, p := range roster {
-		m.disown(p.Name)
+		m.disownAccount(p.Name)
 	}
 	place := slices.Index(roster, m.opts.Self)
 	if place < 0 {
@@ -291,17 +291,17 @@ func (m *Member) takeRoster(roster []Peer, out *Output) {
 	}
 }
 
-// losePeer takes back what a peer had, and drops what is of its account.
+// losePeer takes back a peer's leases, and drops all that belongs to its account.
 func (m *Member) losePeer(p *peer, out *Output) {
 	m.markAway(p.String(), false)
-	m.accounts.lose(p.String())
+	m.accounts.loseHolder(p.String())
 	objects := max(p.objects, m.loseHome(p.Peer)) // It may not have told yet.
 	if m.durable == nil {
 		maps.DeleteFunc(m.objects, func(_ string, o atHand) bool { return o.account == p.Peer })
 	}
 	here := 0
 	for i := range m.slots {
-		if s := &m.slots[i]; s.runs() && s.Account == p.Peer {
+		if s := &m.slots[i]; s.isRunning() && s.Account == p.Peer {
 			here++
 			m.stop(i, out)
 		}
@@ -316,8 +316,8 @@ func (m *Member) losePeer(p *peer, out *Output) {
 	out.Lost = append(out.Lost, Lost{p.Peer, max(here, p.open), objects})
 }
 
-// runs reports whether a task runs in a slot, and its record may count.
-func (s *slot) runs() bool { return s.taken && !s.stopped }
+// isRunning reports whether a task runs in a slot, and its record may count.
+func (s *slot) isRunning() bool { return s.taken && !s.stopped }
 
 // stop asks a function to return, and ignores what it returns. Its slot is taken until then.
 func (m *Member) stop(i int, out *Output) {
@@ -328,7 +328,7 @@ func (m *Member) stop(i int, out *Output) {
 // dropAll gives up all leases.
 func (m *Member) dropAll(out *Output) {
 	for i := range m.slots {
-		if m.slots[i].runs() {
+		if m.slots[i].isRunning() {
 			m.stop(i, out)
 		}
 	}
@@ -338,7 +338,7 @@ func (m *Member) dropAll(out *Output) {
 // stopVoid stops the runs of own tasks that are open no more, or have another record.
 func (m *Member) stopVoid(out *Output) {
 	for i := range m.slots {
-		if s := &m.slots[i]; s.runs() && s.Account == m.opts.Self && !m.accounts.current(s.Lease.Task.ID, s.Lease.On) {
+		if s := &m.slots[i]; s.isRunning() && s.Account == m.opts.Self && !m.accounts.isCurrent(s.Lease.Task.ID, s.Lease.On) {
 			m.stop(i, out)
 		}
 	}
@@ -347,9 +347,9 @@ func (m *Member) stopVoid(out *Output) {
 // takeEnd begins the next phase.
 func (m *Member) takeEnd(in *Input, out *Output) {
 	if in.Phase != m.phase {
-		return // It was told before.
+		return // It was reported before.
 	}
-	if !in.Void && !m.accounts.end() {
+	if !in.Void && !m.accounts.endPhase() {
 		out.Err = fmt.Errorf("phase %d: %w, %d of them, and it was declared over", in.Phase, ErrOpen, m.Counts().Open)
 		return
 	}
@@ -363,7 +363,7 @@ func (m *Member) takeEnd(in *Input, out *Output) {
 // takeDrain has this member give up everything, for good.
 func (m *Member) takeDrain() {
 	m.drains, m.told = true, clocksync.MinInstant // The others hear of it at once.
-	m.accounts.each(func(_ string, s *Store) { s.leaves = true })
+	m.accounts.eachStore(func(_ string, s *Store) { s.leaves = true })
 }
 
 func (m *Member) takeFrame(now clocksync.Instant, i int, f *Frame, out *Output) {
@@ -373,7 +373,7 @@ func (m *Member) takeFrame(now clocksync.Instant, i int, f *Frame, out *Output) 
 	p := &m.peers[i]
 	switch {
 	case f.Demand != nil:
-		if f.Demand.Number > p.served { // Else it is a copy, or one that was given up.
+		if f.Demand.Number > p.served { // Else it is a copy, or the demand was given up.
 			p.served = f.Demand.Number
 			if f.Demand.Offer {
 				m.takeOffer(p, f.Demand)
@@ -385,7 +385,7 @@ func (m *Member) takeFrame(now clocksync.Instant, i int, f *Frame, out *Output) 
 			m.answer(now, p, f.Demand, out)
 		}
 	case f.Parcel != nil:
-		m.quiet = 0 // Its account hears soon what is here of it.
+		m.quiet = 0 // Its account hears soon which of its tasks are here.
 		m.takeParcel(now, p, f.Parcel, out)
 	case f.Step != nil:
 		v := m.judge(p.Peer, f.Step, out)
@@ -401,20 +401,20 @@ func (m *Member) takeFrame(now clocksync.Instant, i int, f *Frame, out *Output) 
 		m.takePosted(now, p.Peer, f.Posted)
 	case f.MoveOrder != nil:
 		refusal := m.moveOrdered(p.Peer, f.MoveOrder)
-		m.send(p.Peer, Frame{MoveAnswer: &MoveAnswer{f.MoveOrder.ID, refusal}}, out)
+		m.sendFrame(p.Peer, Frame{MoveAnswer: &MoveAnswer{f.MoveOrder.ID, refusal}}, out)
 	case f.MoveAnswer != nil:
 		m.takeMoveAnswer(now, p.Peer, f.MoveAnswer)
 	}
 }
 
-func (m *Member) send(to Peer, f Frame, out *Output) {
+func (m *Member) sendFrame(to Peer, f Frame, out *Output) {
 	f.From, f.To, f.Phase = m.opts.Self, to, m.phase
 	out.Frames = append(out.Frames, f)
 }
 
 func (m *Member) sendVerdict(to Peer, v Verdict, out *Output) {
 	out.verdicts = append(out.verdicts, v)
-	m.send(to, Frame{Verdict: &out.verdicts[len(out.verdicts)-1]}, out)
+	m.sendFrame(to, Frame{Verdict: &out.verdicts[len(out.verdicts)-1]}, out)
 }
 
 // judge takes a record into the own account. If it counts, its parts go to the member that asked.
@@ -422,18 +422,18 @@ func (m *Member) judge(from Peer, s *Step, out *Output) Verdict {
 	v := Verdict{ID: s.Record.ID, On: s.Record.On, Outcome: Stale}
 	if s.Record.Fate == Failed {
 		v.Failed, v.Try = true, s.Try
-		if m.accounts.fail(v.ID, v.On, s.Try, s.Record.Error) {
+		if m.accounts.failTask(v.ID, v.On, s.Try, s.Record.Error) {
 			v.Outcome = Counted
 		}
 		return v
 	}
-	outcome, seq, err := m.accounts.record(&s.Record, s.Keys)
+	outcome, seq, err := m.accounts.takeRecord(&s.Record, s.Keys)
 	if out.Err = err; outcome == Counted {
 		v.Seq = seq
 		if s.Record.Fate == Kept {
-			m.accounts.claim(v.ID, from.String())
+			m.accounts.claimTask(v.ID, from.String())
 		}
-		if s.Demand > 0 && m.find(s.For) >= 0 {
+		if s.Demand > 0 && m.findPeer(s.For) >= 0 {
 			m.give(s.For, &Demand{Number: s.Demand}, len(s.Record.Children), nil, out)
 		}
 	}
@@ -491,7 +491,7 @@ func (m *Member) giveUpDemands(now clocksync.Instant) {
 		}
 	}
 	m.passed = slices.DeleteFunc(m.passed, func(p passed) bool {
-		to := m.find(p.to)
+		to := m.findPeer(p.to)
 		return p.until <= now && to >= 0 && m.peers[to].number >= p.heard+2
 	})
 }
@@ -501,11 +501,11 @@ func (m *Member) answer(now clocksync.Instant, p *peer, d *Demand, out *Output) 
 	m.refresh(now)
 	to := m.codeOf(p.Peer)
 	share := m.opts.Strategy.Answer(now, &m.view, local.Demand{Member: p.Name, Tasks: d.Tasks})
-	if m.leave.gives { // A strategy keeps what a member can do by itself.
-		share = local.Share{Tasks: cmp.Or(d.Tasks, (m.accounts.waiting()+1)/2)}
+	if m.leave.gives { // A strategy keeps the tasks that a member can do alone.
+		share = local.Share{Tasks: cmp.Or(d.Tasks, (m.accounts.countWaiting()+1)/2)}
 	}
 	if share.Tasks <= 0 && share.Part > 0 {
-		if i := m.largest(); i >= 0 && to.has(m.slots[i].Lease.Task.Func) {
+		if i := m.largest(); i >= 0 && to.hasFunction(m.slots[i].Lease.Task.Func) {
 			s := &m.slots[i]
 			if n := share.ItemsOf(s.items); n > 0 {
 				s.asker, s.demand = p.Peer, d.Number
@@ -514,20 +514,20 @@ func (m *Member) answer(now clocksync.Instant, p *peer, d *Demand, out *Output) 
 			}
 		}
 	}
-	if n := m.accounts.own.strange(to); n > 0 { // Those do not wait for this member.
+	if n := m.accounts.own.countStrange(to); n > 0 { // Those do not wait for this member.
 		share.Tasks = max(share.Tasks, min(cmp.Or(d.Tasks, n), (n+1)/2))
 	}
-	if m.opts.Missing != nil && m.Reads() && !m.leave.gives && !m.accounts.unsure(to) {
-		own, others := m.cheapest(p.Peer, share)
+	if m.opts.Missing != nil && m.Reads() && !m.leave.gives && !m.accounts.isUnsure(to) {
+		own, others := m.cheapestTasks(p.Peer, share)
 		m.passedOn(now, p, others[:m.giveChosen(p.Peer, d, own, len(own), others, out)])
 		return
 	}
 	var passOn []Parted
 	holder, has := p.String(), slices.Clip(d.Has)
-	for i := 0; i < len(m.waiting) && len(passOn) < share.Tasks-m.accounts.waiting(); i++ {
-		if l := &m.waiting[i].Lease; !to.has(l.Task.Func) {
+	for i := 0; i < len(m.waiting) && len(passOn) < share.Tasks-m.accounts.countWaiting(); i++ {
+		if l := &m.waiting[i].Lease; !to.hasFunction(l.Task.Func) {
 			continue
-		} else if l.Task.Object == nil || m.drains || m.leave.gives && !l.Pinned && l.Task.Object.mayBe(p.Name) || l.mayMove(p.Name, has) && !m.stays(l.Task.ID, holder) {
+		} else if l.Task.Object == nil || m.drains || m.leave.gives && !l.Pinned && l.Task.Object.mayBe(p.Name) || l.mayMove(p.Name, has) && !m.mustStay(l.Task.ID, holder) {
 			if passOn = append(passOn, m.waiting[i]); l.Task.Object != nil {
 				_, id := splitID(l.Task.ID)
 				has = append(has, id)
@@ -548,7 +548,7 @@ func (m *Member) passedOn(now clocksync.Instant, p *peer, list []Parted) {
 
 // takeOffer shows an offer to the strategy.
 func (m *Member) takeOffer(p *peer, d *Demand) {
-	m.noteNear(m.find(p.Peer))
+	m.noteNear(m.findPeer(p.Peer))
 	if p.offered = d.Number; p.place >= 0 {
 		m.view.Neighbours[p.place].Offers = d.Tasks
 	}
@@ -563,7 +563,7 @@ func (m *Member) refuseOffers(before uint64, out *Output) {
 			continue
 		}
 		if p.demand <= before || p.offers {
-			m.send(p.Peer, Frame{Parcel: &Parcel{Demand: p.offered}}, out)
+			m.sendFrame(p.Peer, Frame{Parcel: &Parcel{Demand: p.offered}}, out)
 		}
 		if p.offered = 0; p.place >= 0 {
 			m.view.Neighbours[p.place].Offers = 0
@@ -582,7 +582,7 @@ func (m *Member) largest() int {
 	return best
 }
 
-func (s *slot) mayPart() bool { return s.runs() && !s.recording && s.demand == 0 && s.items > 1 }
+func (s *slot) mayPart() bool { return s.isRunning() && !s.recording && s.demand == 0 && s.items > 1 }
 
 // give sends at most n own tasks that wait and then leases of others, as many as a parcel holds. An
 // empty parcel refuses. It returns how many leases of others went.
@@ -594,7 +594,7 @@ func (m *Member) give(to Peer, d *Demand, n int, others []Parted, out *Output) i
 func (m *Member) giveChosen(to Peer, d *Demand, own []*open, n int, others []Parted, out *Output) int {
 	parcel, bytes := &Parcel{Demand: d.Number}, 0
 	add := func(l Parted) bool {
-		bytes += l.bytes()
+		bytes += l.countBytes()
 		if len(parcel.Leases) == 0 || bytes <= MaxBytes && len(parcel.Leases) < MaxHeld {
 			parcel.Leases = append(parcel.Leases, l)
 			return true
@@ -603,16 +603,16 @@ func (m *Member) giveChosen(to Peer, d *Demand, own []*open, n int, others []Par
 	}
 	full := false
 	holder, can := to.String(), m.codeOf(to)
-	stays := func(id string) bool { return m.stays(id, holder) }
+	stays := func(id string) bool { return m.mustStay(id, holder) }
 	has := slices.Clip(d.Has) // And what this parcel brings.
 	for single := false; n > 0 && !single; n-- {
-		if single = m.accounts.unsure(can); single && len(parcel.Leases) > 0 {
+		if single = m.accounts.isUnsure(can); single && len(parcel.Leases) > 0 {
 			break
 		}
 		var l Lease
 		if ok := own != nil; ok {
 			l = m.accounts.own.handOut(own[len(own)-n], holder, d.Number)
-		} else if l, ok = m.accounts.hand(holder, d.Number, has, stays, can); !ok {
+		} else if l, ok = m.accounts.handTask(holder, d.Number, has, stays, can); !ok {
 			break
 		}
 		if full = !add(Parted{m.opts.Self, l}); full {
@@ -628,7 +628,7 @@ func (m *Member) giveChosen(to Peer, d *Demand, own []*open, n int, others []Par
 	given := 0
 	for ; !full && given < len(others) && add(others[given]); given++ {
 	}
-	m.send(to, Frame{Parcel: parcel}, out)
+	m.sendFrame(to, Frame{Parcel: parcel}, out)
 	return given
 }
 
@@ -648,12 +648,12 @@ func (m *Member) takeParcel(now clocksync.Instant, from *peer, p *Parcel, out *O
 	} else if !m.settleDemand(now, p.Demand, len(p.Leases) > 0) || len(p.Leases) == 0 {
 		return
 	}
-	here := map[leaseID]bool{} // What is here already. A parcel may hold some thousand leases.
+	here := map[leaseID]bool{} // The leases here already. A parcel may hold some thousand leases.
 	for i := range m.waiting {
 		here[m.waiting[i].id()] = true
 	}
 	for i := range m.slots {
-		if s := &m.slots[i]; s.runs() {
+		if s := &m.slots[i]; s.isRunning() {
 			here[s.id()] = true
 		}
 	}
@@ -665,9 +665,9 @@ func (m *Member) takeParcel(now clocksync.Instant, from *peer, p *Parcel, out *O
 		if p.Demand > 0 && l.Lease.Task.Object != nil {
 			m.noteArrival(&l.Lease, from.String())
 		}
-		if m.leave.gives && l.Account != m.opts.Self && (m.drains || !l.Lease.stays()) {
+		if m.leave.gives && l.Account != m.opts.Self && (m.drains || !l.Lease.isBound()) {
 			if p.Push > 0 {
-				m.send(l.Account, Frame{Parcel: &Parcel{Leases: []Parted{l}}}, out)
+				m.sendFrame(l.Account, Frame{Parcel: &Parcel{Leases: []Parted{l}}}, out)
 			}
 			continue // Its account does not find it here, and puts it again.
 		}
@@ -677,7 +677,7 @@ func (m *Member) takeParcel(now clocksync.Instant, from *peer, p *Parcel, out *O
 			m.accounts.giveBackAt(id, on, m.holder)
 		case l.Account == m.opts.Self:
 			m.accounts.giveBackAt(id, on, "")
-		case m.find(l.Account) >= 0 && m.held() < MaxHeld && !here[l.id()]:
+		case m.findPeer(l.Account) >= 0 && m.held() < MaxHeld && !here[l.id()]:
 			m.moved++
 			m.leased = m.leased || len(l.Lease.Task.Reads) > 0
 			here[l.id()] = true
@@ -712,7 +712,7 @@ type leaseID struct {
 
 func (l *Parted) id() leaseID { return leaseID{l.Account, l.Lease.Task.ID, l.Lease.On} }
 
-// takeVerdict drops the lease that a verdict is about, or lets its slot go on from the new record.
+// takeVerdict drops the lease that a verdict is about, or lets its slot continue from the new record.
 func (m *Member) takeVerdict(account Peer, v *Verdict, out *Output) {
 	at := slices.IndexFunc(m.records, func(p *pending) bool { // Verdicts come in the order of the records.
 		return p.is(account, v.ID, v.On) && (!v.Failed || p.step.Record.Fate == Failed && p.step.Try == v.Try)
@@ -738,7 +738,7 @@ func (m *Member) takeVerdict(account Peer, v *Verdict, out *Output) {
 	for i := range m.slots {
 		s := &m.slots[i]
 		switch {
-		case !s.runs() || !s.is(account, v.ID, v.On):
+		case !s.isRunning() || !s.is(account, v.ID, v.On):
 		case s.recording && v.Outcome == Counted && m.leave.gives:
 			if m.stop(i, out); account == m.opts.Self {
 				m.accounts.giveBack(v.ID, v.Seq)
@@ -755,7 +755,7 @@ func (m *Member) takeVerdict(account Peer, v *Verdict, out *Output) {
 func (m *Member) takeHolds(now clocksync.Instant, i int, h *Holds, out *Output) {
 	p := &m.peers[i]
 	if h.Number <= p.number {
-		return // It is older than what is known.
+		return // It is older than the known state.
 	}
 	if p.number == 0 && m.number > 0 { // It is new, and asks nobody before it has heard of them.
 		m.number++
@@ -770,7 +770,7 @@ func (m *Member) takeHolds(now clocksync.Instant, i int, h *Holds, out *Output) 
 		n := &m.view.Neighbours[p.place]
 		n.Load, n.Told, n.Silent = h.Load, now, false
 	}
-	for _, k := range m.accounts.hold(p.String(), h.List, h.Settled) {
+	for _, k := range m.accounts.noteHeld(p.String(), h.List, h.Settled) {
 		m.sendVerdict(p.Peer, Verdict{ID: h.List[k].ID, On: h.List[k].On, Outcome: Closed}, out)
 	}
 }
@@ -796,24 +796,24 @@ func (m *Member) takeStep(now clocksync.Instant, in *Input, out *Output) {
 	if s.demand > 0 && len(step.Record.Children) > 0 {
 		step.For, step.Demand = s.asker, s.demand
 	}
-	if err := step.check(); err != nil || (step.Record.Fate == Kept) != (in.Kind == InYield) && (s.Lease.Task.Object == nil || in.Kind == InYield) {
+	if err := step.checkStep(); err != nil || (step.Record.Fate == Kept) != (in.Kind == InYield) && (s.Lease.Task.Object == nil || in.Kind == InYield) {
 		if out.Err = err; err == nil {
 			out.Err = fmt.Errorf("record of task %q: it is %v: a yield keeps its task, and a function that returns does not", step.Record.ID, step.Record.Fate)
 		}
 		if in.Kind == InYield {
 			return // The program may yield less.
 		}
-		step.Record = Record{ID: step.Record.ID, On: step.Record.On, Fate: Failed, Error: cut(out.Err.Error())}
+		step.Record = Record{ID: step.Record.ID, On: step.Record.On, Fate: Failed, Error: cutText(out.Err.Error())}
 		step.Keys, step.Demand = nil, 0
 	}
-	if s.demand > 0 && step.Demand == 0 && m.find(s.asker) >= 0 {
+	if s.demand > 0 && step.Demand == 0 && m.findPeer(s.asker) >= 0 {
 		m.give(s.asker, &Demand{Number: s.demand}, 0, nil, out)
 	}
 	if in.Kind == InDone {
 		m.view.Done++
 	}
 	if m.meter != nil && s.Lease.Task.Object != nil {
-		m.meter.ran(now, s.since, &s.Lease.Task, step.Record.Children)
+		m.meter.noteRun(now, s.since, &s.Lease.Task, step.Record.Children)
 	}
 	account, place, object := s.Account, -1, s.Lease.Task.Object
 	bound := object != nil && len(object.At) > 0
@@ -835,7 +835,7 @@ func (m *Member) takeStep(now clocksync.Instant, in *Input, out *Output) {
 }
 
 func (m *Member) sendRecord(now clocksync.Instant, p *pending, out *Output) {
-	m.send(p.account, Frame{Step: &p.step}, out)
+	m.sendFrame(p.account, Frame{Step: &p.step}, out)
 	p.again = now.Add(m.opts.Repeat)
 	m.records = append(m.records, p)
 }
@@ -851,8 +851,8 @@ func (m *Member) repeatRecords(now clocksync.Instant, out *Output) {
 // MaxPassive is how many functions may wait beyond those that work.
 const MaxPassive = 32
 
-// startTasks fills the free slots: the smallest key first, of equal ones those of others. A function that waits leaves
-// its slot to another one.
+// startTasks fills the free slots: the smallest key first, of equal ones the tasks of others. A function that waits
+// leaves its slot to another one.
 func (m *Member) startTasks(out *Output) {
 	active := 0
 	for i := range m.slots {
@@ -909,7 +909,7 @@ func (m *Member) refresh(now clocksync.Instant) {
 		slots = 0
 	}
 	v.Activity.Set(now, running, slots)
-	v.Put = m.accounts.waiting() - m.accounts.own.waiting.strange
+	v.Put = m.accounts.countWaiting() - m.accounts.own.waiting.strange
 	v.Waiting = v.Put + len(m.waiting)
 }
 
@@ -927,7 +927,7 @@ func (m *Member) sendDemands(now clocksync.Instant, out *Output) {
 		room := MaxHeld - m.held()
 		if d.Offer {
 			room = d.Tasks
-		} else if room < 1 { // It looks again once there is room, at the latest when it tells no more of what it passed on.
+		} else if room < 1 { // It looks again once there is room, at the latest when it reports its passed-on leases no more.
 			if m.look = clocksync.MaxInstant; len(m.passed) > 0 {
 				m.look = max(m.passed[0].until, now.Add(m.opts.Pace))
 			}
@@ -941,7 +941,7 @@ func (m *Member) sendDemands(now clocksync.Instant, out *Output) {
 		m.demand++
 		m.peers[i].demand, m.peers[i].offers, m.peers[i].deadline = m.demand, d.Offer, now.Add(m.opts.Patience)
 		m.view.Neighbours[m.peers[i].place].Pending = true
-		m.send(m.peers[i].Peer, Frame{Demand: &Demand{m.demand, room, m.has, d.Offer}}, out)
+		m.sendFrame(m.peers[i].Peer, Frame{Demand: &Demand{m.demand, room, m.has, d.Offer}}, out)
 	}
 }
 
@@ -950,7 +950,7 @@ func (m *Member) sendDemands(now clocksync.Instant, out *Output) {
 func (m *Member) loadNow() float64 {
 	load := float64(m.view.Waiting + m.accounts.own.waiting.strange)
 	for i := range m.slots {
-		if s := &m.slots[i]; s.runs() && s.items > 1 {
+		if s := &m.slots[i]; s.isRunning() && s.items > 1 {
 			load += 1 - 1/float64(s.items)
 		}
 	}
@@ -977,7 +977,7 @@ func (m *Member) sendHoldsTo(i int, load float64, out *Output) {
 	if m.tellsCode(i) {
 		out.holds[len(out.holds)-1].Funcs = m.code
 	}
-	m.send(m.peers[i].Peer, Frame{Holds: &out.holds[len(out.holds)-1]}, out)
+	m.sendFrame(m.peers[i].Peer, Frame{Holds: &out.holds[len(out.holds)-1]}, out)
 }
 
 // nextHolds is sooner where there is something to give again, and later where nothing has been told for a while.
@@ -1022,7 +1022,7 @@ func (m *Member) heldOf(account Peer) (list []Held) {
 		}
 	}
 	for i := range m.slots {
-		if s := &m.slots[i]; s.runs() && s.Account == account {
+		if s := &m.slots[i]; s.isRunning() && s.Account == account {
 			list = append(list, Held{ID: s.Lease.Task.ID, On: s.Lease.On, Runs: true})
 		}
 	}
@@ -1039,12 +1039,12 @@ func (m *Member) heldOf(account Peer) (list []Held) {
 	return list
 }
 
-// Holdings lists who has tasks of this member's account, by name; itself too.
+// Holdings lists the members with tasks of this member's account, by name; itself too.
 func (m *Member) Holdings() []workreport.Holding {
 	list := []workreport.Holding{}
 	for _, p := range append([]peer{{Peer: m.opts.Self}}, m.peers...) {
 		h := workreport.Holding{Member: p.Name}
-		m.accounts.each(func(_ string, s *Store) {
+		m.accounts.eachStore(func(_ string, s *Store) {
 			for _, o := range s.held[p.String()] {
 				if h.Tasks++; o.lease.runs {
 					h.Runs++
@@ -1071,22 +1071,22 @@ func (m *Member) Rests(function string) (list [][]byte) {
 }
 
 // Counts are the figures of this member's account.
-func (m *Member) Counts() Counts { return m.accounts.counts() }
+func (m *Member) Counts() Counts { return m.accounts.countAll() }
 
-func (m *Member) tell() Told {
+func (m *Member) makeTold() Told {
 	c := m.Counts()
 	t := Told{
-		Settled: m.settled, Phase: m.phase, Queued: m.accounts.waiting() + m.accounts.staying() + len(m.waiting), Open: c.Open, Blocked: c.Blocked, Missing: c.Missing, Objects: c.Objects,
+		Settled: m.settled, Phase: m.phase, Queued: m.accounts.countWaiting() + m.accounts.countStaying() + len(m.waiting), Open: c.Open, Blocked: c.Blocked, Missing: c.Missing, Objects: c.Objects,
 		Moved: m.moved, Given: m.accounts.own.given, Redone: m.accounts.own.redone, Drained: m.drains,
 		Withdrawn: m.leave.withdrawn, Withdrawals: m.leave.withdrawals, Stay: m.countStaying(),
 	}
 	for i := range m.slots {
 		t.Drained = t.Drained && !m.slots[i].taken
-		if m.slots[i].runs() {
+		if m.slots[i].isRunning() {
 			t.Running++
 		}
 	}
-	t.Unwritten = m.durable.unwritten()
+	t.Unwritten = m.durable.countUnwritten()
 	t.Idle = t.Open == 0 && t.Queued == 0 && t.Running == 0 && len(m.records) == 0 && t.Unwritten == 0
 	t.Drained = t.Drained && t.Idle
 	if m.meter != nil {
@@ -1095,8 +1095,8 @@ func (m *Member) tell() Told {
 	return t
 }
 
-// wake is when the next step is due.
-func (m *Member) wake() clocksync.Instant {
+// nextWake is when the next step is due.
+func (m *Member) nextWake() clocksync.Instant {
 	if m.over {
 		return clocksync.MaxInstant
 	}
@@ -1111,7 +1111,7 @@ func (m *Member) wake() clocksync.Instant {
 		at = min(at, m.records[0].again)
 	}
 	at = min(at, m.nextMail())
-	if m.meter != nil && m.meter.measures() {
+	if m.meter != nil && m.meter.willChange() {
 		at = min(at, m.meter.begun.Add(meterWindow))
 	}
 	for _, i := range m.near {

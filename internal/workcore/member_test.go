@@ -33,8 +33,8 @@ type node struct {
 	asleep  clocksync.Instant // until when it is stopped
 	cut     clocksync.Instant // until when no frame passes
 	heard   clocksync.Instant // when the synchronizer last heard of it
-	drains  bool              // it was told to drain
-	away    bool              // it was told to take no work
+	drains  bool              // it was asked to drain
+	away    bool              // it was asked to take no work
 	dead    bool              // it is gone, and perhaps not yet dropped
 	puts    int               // tasks that its program is yet to put in this phase
 	first   int               // of them at its begin
@@ -92,12 +92,12 @@ type space struct {
 	phase                                                              uint64
 	number                                                             uint64 // the next one
 	names                                                              int
-	owner                                                              map[uint64]Peer // by number: who has put it
+	owner                                                              map[uint64]Peer // by number: the member that put it
 	inPhase                                                            map[uint64]uint64
 	counts                                                             map[uint64]int
 	failing                                                            map[string]bool // "peer phase ID" of tasks that have to fail
 	programs                                                           map[string]*program
-	waiting, waited                                                    int // tasks with After, and those of them that have begun
+	waiting, waited                                                    int // tasks with After, and how many of them have begun
 	drops                                                              []drop
 	faults                                                             []string
 	loss                                                               float64
@@ -367,7 +367,7 @@ func (w *space) drawAfter(n *node, id string, after *Task) {
 	}
 }
 
-// program puts what is left to put, and settles then.
+// program puts the remaining tasks, and settles then.
 func (w *space) program(n *node) {
 	if n.drains && n.later < 0 {
 		n.puts = 0
@@ -448,7 +448,7 @@ func (w *space) maybeCancel(n *node, id string, low uint64) {
 		return
 	}
 	n.order = append(n.order, func(n *node) {
-		if n.machine.accounts.own.account.find(id) == nil || n.machine.phase != w.inPhase[low] || w.owner[low] != n.peer {
+		if n.machine.accounts.own.account.findTask(id) == nil || n.machine.phase != w.inPhase[low] || w.owner[low] != n.peer {
 			return
 		}
 		w.doom(n, id)
@@ -513,7 +513,7 @@ func (w *space) trouble() {
 		n.asleep = w.now.Add(time.Duration(w.IntN(2500)) * time.Millisecond)
 	case dice < 6:
 		n.cut = w.now.Add(time.Duration(w.IntN(2500)) * time.Millisecond)
-	case dice < 10 && n != w.nodes[0]: // Somebody has to do it all.
+	case dice < 10 && n != w.nodes[0]: // A member has to do it all.
 		n.drains = true
 		w.step(n, &Input{Kind: InDrain})
 	case dice < 30 && dice >= 11 && w.withdraws && !n.drains:
@@ -528,7 +528,7 @@ func (w *space) trouble() {
 	}
 }
 
-// synchronizer drops who is not heard of, lets the dead come back, and declares the end.
+// synchronizer drops silent members, lets the dead come back, and declares the end.
 func (w *space) synchronizer() {
 	for _, n := range w.nodes {
 		reached := !n.dead && n.asleep <= w.now && n.cut <= w.now
@@ -637,7 +637,7 @@ func (w *space) live() {
 	w.loss = min(w.loss, 0.02)
 	if freeze := w.IntN(3) == 0; freeze && !w.ended { // No task ends: moves cease.
 		for range 300 {
-			w.pulse() // What was dropped is back.
+			w.pulse() // Everything dropped is back.
 		}
 		w.loss, w.frozen = 0, true
 		for range 1200 {
@@ -839,9 +839,9 @@ func TestSpaceMutants(t *testing.T) {
 		},
 		"a copy of a failed run counts": func(w *space) {
 			w.arrive = func(n *node, f *Frame) {
-				if f.Step != nil && n.machine.accounts.own.account.find(f.Step.Record.ID) != nil {
+				if f.Step != nil && n.machine.accounts.own.account.findTask(f.Step.Record.ID) != nil {
 					s := *f.Step
-					s.Try = n.machine.accounts.own.account.find(s.Record.ID).lease.failed
+					s.Try = n.machine.accounts.own.account.findTask(s.Record.ID).lease.failed
 					f.Step = &s
 				}
 			}
@@ -873,9 +873,9 @@ func TestSpaceMutants(t *testing.T) {
 			w.after = func(n *node) {
 				a := n.machine.accounts.own.account
 				for _, id := range a.Open() {
-					if o := a.find(id); o.needs > 0 {
+					if o := a.findTask(id); o.needs > 0 {
 						o.needs = 0
-						n.machine.accounts.own.back(o)
+						n.machine.accounts.own.requeueTask(o)
 					}
 				}
 			}
@@ -893,7 +893,7 @@ func TestSpaceMutants(t *testing.T) {
 			w.before = func(n *node, _ *Input) {
 				a := n.machine.accounts.own.account
 				for id := range a.awaited {
-					if o := a.find(id); o != nil && o.task.Func == "bad" {
+					if o := a.findTask(id); o != nil && o.task.Func == "bad" {
 						delete(a.awaited, id)
 					}
 				}
@@ -903,12 +903,12 @@ func TestSpaceMutants(t *testing.T) {
 			w.before = func(n *node, _ *Input) {
 				a := n.machine.accounts.own.account
 				for _, id := range a.Open() {
-					for k, of := range a.find(id).task.After {
-						if o := a.find(of); o != nil && o.task.Func == "bad" && o.last == 0 {
-							a.find(id).task.After[k] = "none"
+					for k, of := range a.findTask(id).task.After {
+						if o := a.findTask(of); o != nil && o.task.Func == "bad" && o.last == 0 {
+							a.findTask(id).task.After[k] = "none"
 							a.awaited[of].by = nil
-							if a.find(id).needs--; a.find(id).needs == 0 {
-								n.machine.accounts.own.back(a.find(id))
+							if a.findTask(id).needs--; a.findTask(id).needs == 0 {
+								n.machine.accounts.own.requeueTask(a.findTask(id))
 							}
 						}
 					}

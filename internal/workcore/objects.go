@@ -35,13 +35,13 @@ type Message struct {
 	Number uint64 // in the account of its sender, where it rises; of an object of that account 0
 }
 
-// makes reports whether the message makes the state of an object.
-func (m *Message) makes(object *Task) bool { return m.Number == 0 && m.ID == object.ID }
+// makesState reports whether the message makes the state of an object.
+func (m *Message) makesState(object *Task) bool { return m.Number == 0 && m.ID == object.ID }
 
-func (m *Message) bytes() int { return len(m.ID) + len(m.Func) + len(m.Body) + 24 }
+func (m *Message) countBytes() int { return len(m.ID) + len(m.Func) + len(m.Body) + 24 }
 
-// Post brings messages to the account of an object, in their order, from the first one that is not taken
-// on. Without messages it asks who has the object.
+// Post brings messages to the account of an object, in their order, from the first message not taken on.
+// Without messages it asks which member has the object.
 type Post struct {
 	For      string    // the object or the group
 	Account  string    // of the sender
@@ -77,7 +77,7 @@ type failure struct {
 	why     string
 }
 
-func (o *Object) same(p *Object) bool {
+func (o *Object) sameObject(p *Object) bool {
 	return o == nil && p == nil || o != nil && p != nil && slices.Equal(o.Near, p.Near) && slices.Equal(o.Pull, p.Pull) && slices.Equal(o.At, p.At) && o.Group == p.Group
 }
 
@@ -101,11 +101,11 @@ func (t *Task) checkObject() error {
 	return nil
 }
 
-func (p *Post) check() error {
+func (p *Post) checkPost() error {
 	n := 0
 	for i := range p.Messages {
 		m := &p.Messages[i]
-		if n += m.bytes(); m.ID == "" || len(m.ID) > MaxID || len(m.Func) > MaxID || len(m.Body) > MaxBody || m.Number == 0 || i > 0 && m.Number <= p.Messages[i-1].Number {
+		if n += m.countBytes(); m.ID == "" || len(m.ID) > MaxID || len(m.Func) > MaxID || len(m.Body) > MaxBody || m.Number == 0 || i > 0 && m.Number <= p.Messages[i-1].Number {
 			return fmt.Errorf("message %.40q for %.40q: its number is %d, and its body has %d bytes", m.ID, p.For, m.Number, len(m.Body))
 		}
 	}
@@ -134,8 +134,8 @@ func (a *Account) addObject(o *open) {
 	}
 }
 
-// begin has a task run that waits for no other one: a message goes to its object.
-func (a *Account) begin(o *open) {
+// beginTask has a task run that waits for no other one: a message goes to its object.
+func (a *Account) beginTask(o *open) {
 	switch {
 	case o.task.For != "":
 		a.deliver(o)
@@ -184,7 +184,7 @@ func (a *Account) put(o *open, m Message) {
 // Receive takes messages of another account, of which some may have been taken before.
 func (a *Account) Receive(seq uint64, p *Post) Outcome {
 	o, key := a.target(p.For), mailKey{p.For, p.Account}
-	if !a.next(seq) {
+	if !a.hasNext(seq) {
 		return Old
 	}
 	if o == nil {
@@ -201,8 +201,8 @@ func (a *Account) Receive(seq uint64, p *Post) Outcome {
 	return Counted
 }
 
-// serve takes what a record of an object says of its messages.
-func (a *Account) serve(o *open, r *Record) {
+// serveMessages takes what a record of an object says of its messages.
+func (a *Account) serveMessages(o *open, r *Record) {
 	clear(a.failures)
 	a.failures = a.failures[:0]
 	fate := Done
@@ -233,15 +233,15 @@ func (a *Account) over(m Message, fate Fate, why string) {
 	if fate != Done {
 		a.failures = append(a.failures, failure{m, fate, why})
 	}
-	if t := a.find(m.ID); m.Number == 0 && t != nil && t.box == nil { // It is of this account.
+	if t := a.findTask(m.ID); m.Number == 0 && t != nil && t.box == nil { // It is of this account.
 		a.tasks[m.ID], t.fate = overAs[fate], fate
-		*a.counts.of(fate)++
-		a.finish(t, fate)
+		*a.counts.countOf(fate)++
+		a.finishWaiting(t, fate)
 	}
 }
 
-// leave forgets a task that is over, where it is a message or an object.
-func (a *Account) leave(o *open) {
+// forgetTask forgets a task that is over, where it is a message or an object.
+func (a *Account) forgetTask(o *open) {
 	id := o.task.ID
 	if list := a.posts[o.task.For]; o.task.For != "" {
 		if i := slices.Index(list, o); i == 0 {
@@ -271,11 +271,11 @@ func (a *Account) leave(o *open) {
 	maps.DeleteFunc(a.received, func(k mailKey, _ uint64) bool { return k.object == id })
 }
 
-// rouse lets an object run that has messages and nobody has, or any other task that waits.
-func (s *Store) rouse(o *open) {
+// rouseTask lets an object run that has messages and nobody has, or any other task that waits.
+func (s *Store) rouseTask(o *open) {
 	l := &o.lease
 	if o.box == nil {
-		s.waiting.push(o)
+		s.waiting.pushTask(o)
 		return
 	}
 	free := o.isFree()
@@ -286,20 +286,20 @@ func (s *Store) rouse(o *open) {
 	switch {
 	case o.fate != Kept || o.needs > 0 || l.holder != "" || l.place >= 0 || len(o.box.inbox) == 0 || slices.Contains(s.staying, o):
 	case mayWait && (l.at == "" || l.at == s.self) && len(o.task.Object.At) == 0:
-		s.queue(o)
+		s.queueObject(o)
 	case !slices.Contains(s.pushes, o):
 		s.pushes = append(s.pushes, o)
 	}
 }
 
-// queue has an object wait behind the others, so that each has its turn.
-func (s *Store) queue(o *open) {
+// queueObject has an object wait behind the others, so that each has its turn.
+func (s *Store) queueObject(o *open) {
 	s.puts++
 	if o.lease.put = s.puts; s.away[s.self] {
 		s.staying = append(s.staying, o)
 		return
 	}
-	s.waiting.push(o)
+	s.waiting.pushTask(o)
 }
 
 // mayBe reports whether an object may be at a holder, as far as it is bound to members.
@@ -308,7 +308,7 @@ func (o *Object) mayBe(holder string) bool {
 	return len(o.At) == 0 || slices.Contains(o.At, name)
 }
 
-// lookedAt is how many objects in front of the queue are looked at for one that may move to a member.
+// lookedAt is how many objects in front of the queue are looked at for an object that may move to a member.
 const lookedAt = 64
 
 // firstFor is the task that is next for a holder that has some objects; nil: none.
@@ -320,8 +320,8 @@ func (s *Store) firstFor(holder string, has []string, stays func(id string) bool
 	var found *open
 	most := 0.0
 	for s.waiting.len() > 0 && len(passed) < lookedAt {
-		o := s.waiting.first()
-		bound := !can.has(o.task.Func) || o.box != nil && !s.leaves && !o.task.Object.mayBe(holder)
+		o := s.waiting.firstTask()
+		bound := !can.hasFunction(o.task.Func) || o.box != nil && !s.leaves && !o.task.Object.mayBe(holder)
 		if !bound && (o.box == nil || holder == s.self || s.leaves || o.lease.at == "") {
 			if found == nil {
 				found = o
@@ -336,12 +336,12 @@ func (s *Store) firstFor(holder string, has []string, stays func(id string) bool
 				break // The others are as good.
 			}
 		}
-		s.waiting.remove(o)
+		s.waiting.removeTask(o)
 		o.lease.place = -1
 		passed = append(passed, o)
 	}
 	for _, o := range passed {
-		s.waiting.push(o)
+		s.waiting.pushTask(o)
 	}
 	return found
 }
@@ -349,12 +349,12 @@ func (s *Store) firstFor(holder string, has []string, stays func(id string) bool
 // inboxOf are the messages of the next lease of an object. After a run that has failed it is one, so that one
 // alone is to blame.
 func (s *Store) inboxOf(o *open) []Message {
-	n, bytes, l := 0, o.task.bytes()+MaxName+64, &o.lease
+	n, bytes, l := 0, o.task.countBytes()+MaxName+64, &o.lease
 	if bytes > MaxBytes { // The state travels in pieces, and as many messages with it as with a small one.
 		bytes = 0
 	}
 	for n < min(len(o.box.inbox), s.batch, MaxServed) {
-		if bytes += o.box.inbox[n].bytes(); n > 0 && (bytes > MaxBytes || l.failed+l.losses > 0) {
+		if bytes += o.box.inbox[n].countBytes(); n > 0 && (bytes > MaxBytes || l.failed+l.losses > 0) {
 			break
 		}
 		n++
@@ -362,22 +362,22 @@ func (s *Store) inboxOf(o *open) []Message {
 	return slices.Clone(o.box.inbox[:n])
 }
 
-// fence gives an object a new sequence if it was handed out before as it is: whoever has that lease still, what he
+// fenceObject gives an object a new sequence if it was handed out before as it is: whoever has that lease still, what he
 // records is stale, and what he does elsewhere has an older sequence.
-func (s *Store) fence(o *open) {
+func (s *Store) fenceObject(o *open) {
 	if o.lease.handed {
-		s.account.next(s.account.seq + 1)
+		s.account.hasNext(s.account.seq + 1)
 		o.last = s.account.seq
-		s.note(&entry{kind: entryFence, seq: o.last, record: Record{ID: o.task.ID}})
+		s.writeEntry(&entry{kind: entryFence, seq: o.last, record: Record{ID: o.task.ID}})
 	}
 	o.lease.handed = true
 }
 
 // giveUp ends a task that has failed as often as it may. An object loses the message that it cannot serve
-// instead, but for its first one: without a state it cannot go on.
+// instead, but for its first one: without a state it cannot continue.
 func (s *Store) giveUp(o *open, fate Fate, why string) {
-	if o.box == nil || len(o.box.inbox) == 0 || o.box.inbox[0].makes(&o.task) {
-		s.end(o, fate, why)
+	if o.box == nil || len(o.box.inbox) == 0 || o.box.inbox[0].makesState(&o.task) {
+		s.endTask(o, fate, why)
 		return
 	}
 	at := o.lease.at
@@ -385,18 +385,18 @@ func (s *Store) giveUp(o *open, fate Fate, why string) {
 		panic("workcore: " + err.Error()) // It was recorded like that before.
 	}
 	o.lease.at, o.lease.losses, o.lease.failed = at, 0, 0
-	s.rouse(o)
+	s.rouseTask(o)
 }
 
-// vacate notes that a holder is gone, so that objects are not there any more.
-func (s *Store) vacate(holder string) {
+// vacateHolder notes that a holder is gone, so that objects are not there any more.
+func (s *Store) vacateHolder(holder string) {
 	for _, o := range s.account.objects {
 		if o.lease.at == holder {
 			o.lease.at = ""
 		}
 	}
 	for _, o := range s.takePushes() {
-		s.rouse(o)
+		s.rouseTask(o)
 	}
 }
 
@@ -420,21 +420,21 @@ func (s *Store) Receive(p *Post) (taken uint64, gone, here bool) {
 	key := mailKey{p.For, p.Account}
 	if n := len(p.Messages); n > 0 && p.Messages[n-1].Number > a.received[key] {
 		a.Receive(a.seq+1, p)
-		s.note(&entry{kind: entryMail, seq: a.seq, post: *p})
-		s.admit(nil)
+		s.writeEntry(&entry{kind: entryMail, seq: a.seq, post: *p})
+		s.admitAdded(nil)
 	}
 	return a.received[key], false, true
 }
 
-// posts are those who have messages for objects elsewhere, in order.
-func (s *Store) posts() []string { return slices.Sorted(maps.Keys(s.account.posts)) }
+// listPosters are those who have messages for objects elsewhere, in order.
+func (s *Store) listPosters() []string { return slices.Sorted(maps.Keys(s.account.posts)) }
 
 // postOf is the next post for an object or a group, without its account.
 func (s *Store) postOf(to string) *Post {
 	p, bytes := &Post{For: to}, 512
 	for _, o := range s.account.posts[to] {
 		m := Message{o.task.ID, o.task.Func, o.task.Body, o.mail}
-		if bytes += m.bytes(); len(p.Messages) > 0 && bytes > MaxBytes || len(p.Messages) == MaxServed {
+		if bytes += m.countBytes(); len(p.Messages) > 0 && bytes > MaxBytes || len(p.Messages) == MaxServed {
 			break
 		}
 		p.Messages = append(p.Messages, m)
@@ -442,8 +442,8 @@ func (s *Store) postOf(to string) *Post {
 	return p
 }
 
-// posted records what was taken elsewhere, or all that is for an object which is gone.
-func (s *Store) posted(p *Posted, why string) {
+// recordPosted records the messages taken elsewhere, or all that is for an object which is gone.
+func (s *Store) recordPosted(p *Posted, why string) {
 	for _, o := range slices.Clone(s.account.posts[p.For]) {
 		r := Record{ID: o.task.ID, On: o.last, Fate: Done}
 		if p.Gone {
@@ -457,14 +457,14 @@ func (s *Store) posted(p *Posted, why string) {
 	}
 }
 
-// forgetSender forgets what was taken of an account that is gone for good.
+// forgetSender forgets the messages taken of an account that is gone for good.
 func (s *Store) forgetSender(account string) {
 	maps.DeleteFunc(s.account.received, func(k mailKey, _ uint64) bool { return k.account == account })
 }
 
-// move has an object be at another holder from its next message on. It does not while it runs, nor if it is
+// moveObject has an object be at another holder from its next message on. It does not while it runs, nor if it is
 // pinned or bound to members.
-func (s *Store) move(id, holder string) error {
+func (s *Store) moveObject(id, holder string) error {
 	o := s.account.objects[id]
 	switch {
 	case o == nil:
@@ -476,20 +476,20 @@ func (s *Store) move(id, holder string) error {
 		o.lease.moves = holder
 		return nil
 	}
-	s.give(o, "", false)
+	s.giveTask(o, "", false)
 	o.lease.at = holder
-	s.rouse(o)
+	s.rouseTask(o)
 	return nil
 }
 
-// noteObjects writes all objects behind the end of a phase, since what is before it is cut off.
+// noteObjects writes all objects behind the end of a phase, since the log before it is cut off.
 func (s *Store) noteObjects() {
 	for _, id := range slices.Sorted(maps.Keys(s.account.objects)) {
 		o := s.account.objects[id]
-		s.note(&entry{kind: entryObject, seq: o.last, task: o.task, key: o.lease.key, record: Record{Pinned: o.box.pinned}})
+		s.writeEntry(&entry{kind: entryObject, seq: o.last, task: o.task, key: o.lease.key, record: Record{Pinned: o.box.pinned}})
 	}
 	for key, n := range s.account.received {
-		s.note(&entry{kind: entryTaken, seq: s.account.seq, post: Post{For: key.object, Account: key.account, Messages: []Message{{ID: "-", Number: n}}}})
+		s.writeEntry(&entry{kind: entryTaken, seq: s.account.seq, post: Post{For: key.object, Account: key.account, Messages: []Message{{ID: "-", Number: n}}}})
 	}
 }
 
@@ -500,9 +500,9 @@ func (s *Store) replayObject(e *entry) {
 	switch e.kind {
 	case entryMail:
 		a.Receive(e.seq, &e.post)
-		s.admit(nil)
+		s.admitAdded(nil)
 	case entryFence:
-		if a.next(e.seq); o != nil {
+		if a.hasNext(e.seq); o != nil {
 			o.last = e.seq
 		}
 	case entryTaken:

@@ -18,7 +18,8 @@ import (
 	"github.com/gopegasus/pegasus/internal/testcount"
 )
 
-// state is that of an object of a world: the messages that it has served, and how many it has sent.
+// state is the state of an object of a world: the messages that it has served, and how many it has
+// sent.
 type state struct {
 	Log  []letter
 	Sent map[string]int
@@ -143,7 +144,7 @@ func (w *estate) newRoster() {
 				w.step(h, &Input{Kind: InRoster, Roster: roster})
 				for _, name := range slices.Sorted(maps.Keys(w.owners)) {
 					owner := w.owners[name]
-					if len(roster) > 0 && roster[0] == h.peer && !slices.Contains(w.roster, owner) && !slices.ContainsFunc(roster, func(p Peer) bool { return p.Name == name }) && h.machine.accounts.find(name) < 0 {
+					if len(roster) > 0 && roster[0] == h.peer && !slices.Contains(w.roster, owner) && !slices.ContainsFunc(roster, func(p Peer) bool { return p.Name == name }) && h.machine.accounts.findAccount(name) < 0 {
 						w.step(h, &Input{Kind: InAdopt, ID: name, Account: w.own(name, h.peer)})
 					}
 				}
@@ -159,11 +160,11 @@ func (h *host) begun() (list []int) {
 	h.taken = nil
 	for i := range h.machine.slots {
 		s := &h.machine.slots[i]
-		if is := s.runs(); is && (i >= len(before) || before[i] != s.id()) {
+		if is := s.isRunning(); is && (i >= len(before) || before[i] != s.id()) {
 			list = append(list, i)
 		}
 		h.taken = append(h.taken, leaseID{})
-		if s.runs() {
+		if s.isRunning() {
 			h.taken[i] = s.id()
 		}
 	}
@@ -175,7 +176,7 @@ func (w *estate) step(h *host, in *Input) {
 	w.twist(h)
 	h.told = h.out.Told
 	for _, i := range h.begun() {
-		if l := &h.machine.slots[i].Lease; h.machine.leave.gives && (h.drains || !l.stays()) { // Others take work.
+		if l := &h.machine.slots[i].Lease; h.machine.leave.gives && (h.drains || !l.isBound()) { // Others take work.
 			w.fault("%v: object %s begins to run, although this member takes no work", h.peer, l.Task.ID)
 		}
 	}
@@ -436,7 +437,7 @@ func (w *estate) write(h *host) {
 	}
 }
 
-// synchronizer drops who is not heard of, lets the dead come back, and declares the end.
+// synchronizer drops silent members, lets the dead come back, and declares the end.
 func (w *estate) synchronizer() {
 	for _, h := range w.hosts {
 		if !h.dead && h.asleep <= w.now && h.cut <= w.now {
@@ -472,7 +473,7 @@ func (w *estate) open(name string) int {
 	for _, h := range w.hosts {
 		if h.peer == w.owners[name] {
 			s := h.machine.accounts.own
-			if i := h.machine.accounts.find(name); i >= 0 {
+			if i := h.machine.accounts.findAccount(name); i >= 0 {
 				s = h.machine.accounts.taken[i].store
 			}
 			return s.account.counts.Open
@@ -494,7 +495,7 @@ func (w *estate) judge() {
 	}
 	states := map[string]*state{}
 	for _, h := range w.hosts {
-		h.machine.accounts.each(func(name string, s *Store) {
+		h.machine.accounts.eachStore(func(name string, s *Store) {
 			if w.durable && w.owners[cmp.Or(name, h.peer.Name)] != h.peer {
 				return // Of a process that has it no more.
 			}
@@ -591,7 +592,7 @@ func TestObjects(t *testing.T) {
 
 // TestObjectMutants: the judge of TestObjects notices a machine that is wrong.
 func TestObjectMutants(t *testing.T) {
-	each := func(h *host, do func(s *Store)) { h.machine.accounts.each(func(_ string, s *Store) { do(s) }) }
+	each := func(h *host, do func(s *Store)) { h.machine.accounts.eachStore(func(_ string, s *Store) { do(s) }) }
 	for name, one := range map[string]struct {
 		durable bool
 		bend    func(*host, *Frame) bool
@@ -675,7 +676,7 @@ func TestNear(t *testing.T) {
 		if outcome, err := s.Record(&Record{ID: "o", On: l.On, Served: 1, Pinned: pinned}, nil); !ok || err != nil || outcome != Counted {
 			t.Fatal(l, ok, outcome, err)
 		}
-		s.claim("o", "ann#1")
+		s.claimTask("o", "ann#1")
 	}
 	if o := s.firstFor("bob#1", []string{"q"}, nil, nil); o == nil {
 		t.Error("it has no place yet, and is not given")
@@ -717,7 +718,7 @@ func TestPull(t *testing.T) {
 		if outcome, err := s.Record(&Record{ID: l.Task.ID, On: l.On, Served: 1}, nil); outcome != Counted {
 			t.Fatal(outcome, err)
 		}
-		s.claim(l.Task.ID, "ann#1")
+		s.claimTask(l.Task.ID, "ann#1")
 	}
 	for i := range 4 {
 		if err := s.Put(&Task{ID: "m" + strconv.Itoa(i), Func: "f", For: strconv.Itoa(i)}, 0); err != nil {
@@ -779,8 +780,8 @@ func TestPushToNew(t *testing.T) {
 	}
 }
 
-// TestStay: an object that was given to a member does not go back to the one that it came from before its time, and
-// may go to others. One that has not run before may go anywhere.
+// TestStay: an object that was given to a member does not go back to the member that it came from before its time,
+// and may go to others. An object that has not run before may go anywhere.
 func TestStay(t *testing.T) {
 	for _, c := range []struct {
 		about string
@@ -805,7 +806,7 @@ func TestStay(t *testing.T) {
 		b.peers[0].demand = 7
 		step(10, b, &Input{Kind: InFrame, Frame: &Frame{From: ann, To: bob, Phase: 1, Parcel: &Parcel{Demand: 7, Leases: []Parted{{ann, l}}}}})
 		b.now = c.at
-		if got := b.stays("o", c.to.String()); got != c.want {
+		if got := b.mustStay("o", c.to.String()); got != c.want {
 			t.Errorf("%s: it stays: %v", c.about, got)
 		}
 	}
@@ -880,7 +881,7 @@ func waitingAt(t *testing.T, objects ...Object) *Store {
 		if outcome, err := s.Record(&Record{ID: id, On: o.last, Served: 1}, nil); outcome != Counted {
 			t.Fatal(outcome, err)
 		}
-		s.claim(id, s.self)
+		s.claimTask(id, s.self)
 		if err := s.Put(&Task{ID: "m" + id, Func: "f", For: id}, 0); err != nil {
 			t.Fatal(err)
 		}
@@ -892,7 +893,7 @@ func waitingAt(t *testing.T, objects ...Object) *Store {
 func TestBound(t *testing.T) {
 	s := waitingAt(t, Object{At: []string{"ann"}}, Object{At: []string{"cid"}})
 	for _, o := range s.takePushes() {
-		s.waiting.push(o) // As if its place were here.
+		s.waiting.pushTask(o) // As if its place were here.
 	}
 	for holder, want := range map[string]string{"bob#1": "", "ann#1": "0", "cid#7": "1"} {
 		got := ""
@@ -952,14 +953,14 @@ func TestTurns(t *testing.T) {
 		if outcome, err := s.Record(&Record{ID: l.Task.ID, On: l.On, Served: 1}, nil); outcome != Counted {
 			t.Fatal(outcome, err)
 		}
-		s.claim(l.Task.ID, s.self)
+		s.claimTask(l.Task.ID, s.self)
 	}
 	if want := []string{"0", "1", "2", "0", "1", "2"}; !slices.Equal(order, want) {
 		t.Errorf("they run as %v; want %v", order, want)
 	}
 }
 
-// TestNearInOneParcel: the objects of one parcel to a member without objects are neighbours of each other.
+// TestNearInOneParcel: the objects of a parcel to a member without objects are neighbours of each other.
 func TestNearInOneParcel(t *testing.T) {
 	m, out := alone(t, 0, ann, bob)
 	m.accounts.own = waitingAt(t, Object{Near: []string{"1"}}, Object{Near: []string{"0", "2"}}, Object{Near: []string{"9"}})

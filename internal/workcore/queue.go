@@ -14,19 +14,19 @@ type queue struct {
 
 func (q *queue) len() int { return q.here + len(q.late) }
 
-// first is the task that is next. The queue must not be empty.
-func (q *queue) first() *open {
-	if q.here == 0 || len(q.late) > 0 && q.late[0].before(q.line[q.head]) {
+// firstTask is the task that is next. The queue must not be empty.
+func (q *queue) firstTask() *open {
+	if q.here == 0 || len(q.late) > 0 && q.late[0].comesBefore(q.line[q.head]) {
 		return q.late[0]
 	}
 	return q.line[q.head]
 }
 
-func (q *queue) push(o *open) {
+func (q *queue) pushTask(o *open) {
 	if o.lease.strange {
 		q.strange++
 	}
-	if o.lease.late = q.here > 0 && o.before(q.line[len(q.line)-1]); o.lease.late {
+	if o.lease.late = q.here > 0 && o.comesBefore(q.line[len(q.line)-1]); o.lease.late {
 		heap.Push(&q.late, o)
 		return
 	}
@@ -38,7 +38,7 @@ func (q *queue) push(o *open) {
 	q.here++
 }
 
-// squeeze moves together what is in line.
+// squeeze moves the entries in line together.
 func (q *queue) squeeze() {
 	all := q.line
 	q.line, q.head = all[:0], 0
@@ -51,7 +51,7 @@ func (q *queue) squeeze() {
 	clear(all[len(q.line):])
 }
 
-func (q *queue) remove(o *open) {
+func (q *queue) removeTask(o *open) {
 	if o.lease.strange {
 		q.strange--
 	}
@@ -72,8 +72,8 @@ func (q *queue) remove(o *open) {
 	}
 }
 
-// before reports whether a task is handed out before another one.
-func (o *open) before(other *open) bool {
+// comesBefore reports whether a task is handed out before another one.
+func (o *open) comesBefore(other *open) bool {
 	a, b := &o.lease, &other.lease
 	return a.key < b.key || a.key == b.key && a.put < b.put
 }
@@ -82,7 +82,7 @@ func (o *open) before(other *open) bool {
 type late []*open
 
 func (l late) Len() int           { return len(l) }
-func (l late) Less(i, j int) bool { return l[i].before(l[j]) }
+func (l late) Less(i, j int) bool { return l[i].comesBefore(l[j]) }
 
 func (l late) Swap(i, j int) {
 	l[i], l[j] = l[j], l[i]

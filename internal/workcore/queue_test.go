@@ -19,22 +19,22 @@ func TestQueue(t *testing.T) {
 					o, gone = gone[0], gone[1:]
 				}
 				at, _ := slices.BinarySearchFunc(want, o, func(a, b *open) int {
-					if a.before(b) {
+					if a.comesBefore(b) {
 						return -1
 					}
 					return 1
 				})
 				want = slices.Insert(want, at, o)
-				q.push(o)
+				q.pushTask(o)
 			case r.IntN(3) == 0:
 				i := r.IntN(len(want))
-				q.remove(want[i])
+				q.removeTask(want[i])
 				gone, want = append(gone, want[i]), slices.Delete(want, i, i+1)
 			default:
-				q.remove(want[0])
+				q.removeTask(want[0])
 				want = want[1:]
 			}
-			if q.len() != len(want) || len(want) > 0 && q.first() != want[0] {
+			if q.len() != len(want) || len(want) > 0 && q.firstTask() != want[0] {
 				t.Fatalf("seed %d, step %d: %d tasks, want %d; or another one is first", seed, put, q.len(), len(want))
 			}
 		}
@@ -51,10 +51,10 @@ func TestQueueRoom(t *testing.T) {
 			if put%16 == 0 {
 				continue // The head stays.
 			}
-			q.remove(o)
+			q.removeTask(o)
 		}
 		o.lease = leased{put: put}
-		q.push(o)
+		q.pushTask(o)
 	}
 	if q.len() != 16 || cap(q.line) > 64 {
 		t.Errorf("%d tasks in a line of %d places", q.len(), cap(q.line))

@@ -59,9 +59,9 @@ func (s *Store) Write(name string) {
 	a.added, a.ready = a.added[:0], a.ready[:0]
 	if a.awaited[dataKey(name)] != nil {
 		a.missing--
-		a.settle(dataKey(name), Done)
+		a.settleWaiters(dataKey(name), Done)
 	}
-	s.admit(nil)
+	s.admitAdded(nil)
 }
 
 // unwritten are the names of data that tasks wait for, sorted.
@@ -91,16 +91,16 @@ func (s *Store) failUnwritten() {
 
 // firstReady is the first task that waits and whose data are here, of those that are looked at; nil: there is none.
 func (q *queue) firstReady(ready func([]string) bool, can code) (best *open) {
-	q.each(func(o *open) {
-		if (best == nil || o.before(best)) && can.has(o.task.Func) && (len(o.task.Reads) == 0 || ready(o.task.Reads)) {
+	q.eachWaiting(func(o *open) {
+		if (best == nil || o.comesBefore(best)) && can.hasFunction(o.task.Func) && (len(o.task.Reads) == 0 || ready(o.task.Reads)) {
 			best = o
 		}
 	})
 	return best
 }
 
-// each calls f with tasks that wait, some of them if there are many.
-func (q *queue) each(f func(*open)) {
+// eachWaiting calls f with tasks that wait, some of them if there are many.
+func (q *queue) eachWaiting(f func(*open)) {
 	for _, o := range q.late[:min(len(q.late), maxLook)] {
 		f(o)
 	}
@@ -118,11 +118,11 @@ func (m *Member) readyHere() *open {
 	return m.accounts.own.waiting.firstReady(m.opts.Ready, m.code)
 }
 
-// reads reports whether tasks of the own account read data.
-func (m *Member) reads() bool { return m.opts.Ready != nil && m.accounts.own.account.reads }
+// readsData reports whether tasks of the own account read data.
+func (m *Member) readsData() bool { return m.opts.Ready != nil && m.accounts.own.account.reads }
 
 // Reads reports whether tasks that are or were here in this phase read data.
-func (m *Member) Reads() bool { return m.reads() || m.leased }
+func (m *Member) Reads() bool { return m.readsData() || m.leased }
 
 // readyLease is the place of the first lease of another account whose data are here; -1: there is none.
 func (m *Member) readyLease() int {
@@ -141,9 +141,9 @@ func (m *Member) Waiting(list [][]string) [][]string {
 	for i := range m.waiting {
 		add(&m.waiting[i].Lease.Task)
 	}
-	if m.reads() {
-		m.accounts.own.waiting.each(func(o *open) {
-			if m.code.has(o.task.Func) {
+	if m.readsData() {
+		m.accounts.own.waiting.eachWaiting(func(o *open) {
+			if m.code.hasFunction(o.task.Func) {
 				add(&o.task)
 			}
 		})
@@ -163,10 +163,10 @@ type candidates struct {
 
 func (c *candidates) len() int { return len(c.own) + len(c.others) }
 
-// cheapest are the tasks of a share for a member that asks, of those that wait here and are looked at: of the class that costs
+// cheapestTasks are the tasks of a share for a member that asks, of those that wait here and are looked at: of the class that costs
 // it the fewest data a task, then of the next one, and so on. An own task that may have killed a member, and one for an object, are
 // left out.
-func (m *Member) cheapest(to Peer, share local.Share) (own []*open, others []Parted) {
+func (m *Member) cheapestTasks(to Peer, share local.Share) (own []*open, others []Parted) {
 	n := share.Tasks
 	if n <= 0 {
 		return nil, nil
@@ -185,14 +185,14 @@ func (m *Member) cheapest(to Peer, share local.Share) (own []*open, others []Par
 		}
 		return c
 	}
-	m.accounts.own.waiting.each(func(o *open) {
-		if o.box == nil && !o.lease.unsure && can.has(o.task.Func) {
+	m.accounts.own.waiting.eachWaiting(func(o *open) {
+		if o.box == nil && !o.lease.unsure && can.hasFunction(o.task.Func) {
 			c := of(&o.task)
 			c.own = append(c.own, o)
 		}
 	})
 	for i := range m.waiting {
-		if l := &m.waiting[i]; l.Lease.Task.Object == nil && can.has(l.Lease.Task.Func) {
+		if l := &m.waiting[i]; l.Lease.Task.Object == nil && can.hasFunction(l.Lease.Task.Func) {
 			c := of(&l.Lease.Task)
 			c.others = append(c.others, *l)
 		}

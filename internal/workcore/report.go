@@ -15,13 +15,13 @@ func (m *Member) Mail() workreport.Mail {
 
 // Report is how the space stands here at an instant. The caller knows Awaits, Stuck and Dropped.
 func (m *Member) Report(now clocksync.Instant) *workreport.Report {
-	t, c := m.tell(), m.Counts()
+	t, c := m.makeTold(), m.Counts()
 	r := &workreport.Report{
 		Member: m.opts.Self.Name, Phase: t.Phase, Idle: t.Idle, Settled: t.Settled, Drains: m.drains, Slots: len(m.slots),
 		Open: t.Open, Blocked: t.Blocked, Missing: t.Missing, Queued: t.Queued, Running: t.Running, Put: c.Put, Moved: t.Moved, Given: t.Given, Redone: t.Redone, Mail: m.Mail(), Holders: m.Holdings(),
 	}
 	if m.leave.withdrawn {
-		r.Withdrawal = &workreport.Withdrawal{Seconds: now.Sub(m.leave.since).Seconds(), Alone: !m.leave.gives, Stay: t.Stay, Objects: m.staying(workreport.MaxStaying)}
+		r.Withdrawal = &workreport.Withdrawal{Seconds: now.Sub(m.leave.since).Seconds(), Alone: !m.leave.gives, Stay: t.Stay, Objects: m.listStaying(workreport.MaxStaying)}
 	}
 	m.reportWaiting(r)
 	if m.durable != nil {
@@ -43,7 +43,7 @@ func (m *Member) reportWaiting(r *workreport.Report) {
 	isHere := func(name string) bool {
 		return name == m.opts.Self.Name || slices.ContainsFunc(m.peers, func(p peer) bool { return p.Name == name })
 	}
-	m.accounts.each(func(_ string, s *Store) {
+	m.accounts.eachStore(func(_ string, s *Store) {
 		for id, o := range s.account.objects {
 			if at := o.task.Object.At; o.fate == Kept && len(o.box.inbox) > 0 && len(at) > 0 && !slices.ContainsFunc(at, isHere) {
 				r.Waiting = append(r.Waiting, workreport.Bound{Object: id, Members: at[:min(len(at), workreport.MaxStaying)]})

@@ -23,7 +23,7 @@ type Limits struct {
 
 // Lease is a task in the hands of a holder. It moves with the task: whoever has it may record.
 type Lease struct {
-	Task Task    // as it is to be run now: its body is what is left
+	Task Task    // as it is to be run now: its body is the rest
 	On   uint64  // what its next record builds on
 	Key  float64 // smaller keys run first
 	Try  int     // how many runs since On have returned an error
@@ -62,14 +62,14 @@ type Store struct {
 	ended   bool            // log has the end of a phase
 	owned   bool            // the last entry of an owner says that it has the account
 	careful bool            // an owner has died in this phase: a task may have killed it
-	batch   int             // messages of one lease of an object
+	batch   int             // messages of a lease of an object
 	leaves  bool            // this member drains: every object may move
 	pushes  []*open         // objects with messages whose place is another member
 	away    map[string]bool // holders that take no work; shared by the stores of a member
 	staying []*open         // objects with messages that stay here although this member takes no work
 }
 
-// leased is who has an open task.
+// leased is the holder of an open task.
 type leased struct {
 	key     float64
 	put     uint64 // in the order of the puts
@@ -86,7 +86,7 @@ type leased struct {
 	strange bool   // this member cannot run its function
 	late    bool   // its place is in the heap of the queue
 	at      string // of an object: the holder where it is; empty: nowhere
-	handed  bool   // of an object: somebody has had a lease of it as it is now
+	handed  bool   // of an object: a holder has had a lease of it as it is now
 	moves   string // of an object: the holder where it is to be once its record counts; empty: where it ran
 }
 
@@ -105,21 +105,21 @@ func (s *Store) Put(t *Task, key float64) error {
 	if err := t.Check(); err != nil {
 		return err
 	}
-	if s.limits.Open > 0 && s.account.counts.Open >= s.limits.Open && s.account.find(t.ID) == nil {
+	if s.limits.Open > 0 && s.account.counts.Open >= s.limits.Open && s.account.findTask(t.ID) == nil {
 		return fmt.Errorf("task %q: %w: %d", t.ID, ErrFull, s.limits.Open)
 	}
 	if t.Part {
 		return fmt.Errorf("task %q: it is a part of another task, and only the record of that one puts it", t.ID)
 	}
-	if circle := s.account.circle(t); circle != "" && s.account.tasks[t.ID] == nil {
+	if circle := s.account.findCircle(t); circle != "" && s.account.tasks[t.ID] == nil {
 		return fmt.Errorf("%s: none of them could begin: leave one of these out of After", circle)
 	}
 	switch s.account.Put(s.account.Seq()+1, s.account.Phase(), t) {
 	case Counted:
 		if s.logs {
-			s.note(&entry{kind: entryPut, seq: s.account.Seq(), task: *t, key: key})
+			s.writeEntry(&entry{kind: entryPut, seq: s.account.Seq(), task: *t, key: key})
 		}
-		s.admit([]float64{key})
+		s.admitAdded([]float64{key})
 		s.endDoomed()
 	case Taken:
 		return fmt.Errorf("task %q: %w: give each task of a phase its own", t.ID, ErrDuplicateID)
@@ -128,16 +128,16 @@ func (s *Store) Put(t *Task, key float64) error {
 	return nil
 }
 
-// admit takes what the last entry has added, by the keys of its tasks, and lets wait what may run.
-func (s *Store) admit(keys []float64) {
+// admitAdded takes what the last entry has added, by the keys of its tasks, and lets wait what may run.
+func (s *Store) admitAdded(keys []float64) {
 	for i, o := range s.account.added {
 		if o != nil {
 			s.puts++
-			o.lease = leased{key: keyOf(keys, i), put: s.puts, place: -1, strange: !s.code.has(o.task.Func)}
+			o.lease = leased{key: keyOf(keys, i), put: s.puts, place: -1, strange: !s.code.hasFunction(o.task.Func)}
 		}
 	}
 	for _, o := range s.account.ready {
-		s.rouse(o)
+		s.rouseTask(o)
 	}
 }
 
@@ -146,7 +146,7 @@ func (s *Store) endDoomed() {
 	a := s.account
 	for i := 0; i < len(a.doomed); i++ { // A record may doom more.
 		if d := &a.doomed[i]; d.task.fate == Kept {
-			s.write(s.account.Seq()+1, &Record{ID: d.task.task.ID, On: d.task.last, Fate: Failed, Error: cut(d.why)}, nil)
+			s.writeRecord(s.account.Seq()+1, &Record{ID: d.task.task.ID, On: d.task.last, Fate: Failed, Error: cutText(d.why)}, nil)
 		}
 	}
 	clear(a.doomed)
@@ -156,8 +156,8 @@ func (s *Store) endDoomed() {
 // Waiting is how many tasks nobody holds that may run.
 func (s *Store) Waiting() int { return s.waiting.len() }
 
-// unsure reports whether the task that Hand gives next is to be given alone.
-func (s *Store) unsure(can code) bool {
+// isUnsure reports whether the task that Hand gives next is to be given alone.
+func (s *Store) isUnsure(can code) bool {
 	o := s.waiting.nextOf(can)
 	return o != nil && o.lease.unsure
 }
@@ -190,13 +190,13 @@ func (s *Store) handTo(holder string, demand uint64, has []string, stays func(id
 
 func (s *Store) handOut(o *open, holder string, demand uint64) (l Lease) {
 	if o.box != nil {
-		s.fence(o)
+		s.fenceObject(o)
 	}
-	s.give(o, holder, false)
+	s.giveTask(o, holder, false)
 	o.lease.demand, o.lease.alone = demand, o.lease.unsure && demand > 0
 	if s.logs && holder == s.self && !o.lease.began {
 		o.lease.began = true
-		s.note(&entry{kind: entryBegan, seq: s.account.Seq(), record: Record{ID: o.task.ID}})
+		s.writeEntry(&entry{kind: entryBegan, seq: s.account.Seq(), record: Record{ID: o.task.ID}})
 	}
 	return s.leaseOf(o)
 }
@@ -205,50 +205,50 @@ func (s *Store) leaseOf(o *open) Lease {
 	l := Lease{Task: o.task, On: o.last, Key: o.lease.key, Try: o.lease.failed}
 	l.Task.After, l.Task.Part = nil, false // They concern the account alone.
 	if o.box != nil {
-		if l.Inbox, l.Pinned = s.inboxOf(o), o.box.pinned; l.Inbox[0].makes(&o.task) {
+		if l.Inbox, l.Pinned = s.inboxOf(o), o.box.pinned; l.Inbox[0].makesState(&o.task) {
 			l.Task.Body = nil
 		}
 	}
 	return l
 }
 
-// Record takes a record from whoever has the lease. Keys are those of the children, in their order.
-// If it counts, its result is in Results, and its holder goes on with the rest.
+// Record takes a record from whoever has the lease. Keys are the children's keys, in their order.
+// If it counts, its result is in Results, and its holder continues with the rest.
 func (s *Store) Record(r *Record, keys []float64) (Outcome, error) {
 	if err := r.Check(); err != nil {
 		return Closed, err
 	}
-	outcome := s.write(s.account.Seq()+1, r, keys)
+	outcome := s.writeRecord(s.account.Seq()+1, r, keys)
 	s.endDoomed()
 	return outcome, nil
 }
 
-// write takes one record as the entry of a sequence.
-func (s *Store) write(seq uint64, r *Record, keys []float64) Outcome {
-	o := s.account.find(r.ID)
-	outcome := s.account.record(seq, s.account.Phase(), o, r)
+// writeRecord takes one record as the entry of a sequence.
+func (s *Store) writeRecord(seq uint64, r *Record, keys []float64) Outcome {
+	o := s.account.findTask(r.ID)
+	outcome := s.account.takeRecord(seq, s.account.Phase(), o, r)
 	if outcome != Counted {
 		return outcome
 	}
 	if s.logs {
-		s.note(&entry{kind: entryStep, seq: seq, record: *r, keys: keys})
+		s.writeEntry(&entry{kind: entryStep, seq: seq, record: *r, keys: keys})
 	}
 	switch {
 	case o.box != nil:
 		for _, f := range s.account.failures { // Of messages that it could not serve, and its own.
 			s.results = append(s.results, Result{f.message.ID, f.message.Func, s.account.Seq(), f.fate, nil, f.why})
 		}
-		s.give(o, "", false)
+		s.giveTask(o, "", false)
 		o.lease.handed = false
 	case o.task.For == "" || r.Fate > Done:
 		s.results = append(s.results, Result{r.ID, o.task.Func, s.account.Seq(), r.Fate, r.Result, r.Error})
 	}
 	if l := &o.lease; r.Fate != Kept {
-		s.give(o, "", false)
+		s.giveTask(o, "", false)
 	} else {
 		l.failed, l.losses, l.unsure, l.before = 0, 0, false, r.On // The rest is another task.
 	}
-	s.admit(keys)
+	s.admitAdded(keys)
 	return outcome
 }
 
@@ -259,12 +259,12 @@ func keyOf(keys []float64, i int) float64 {
 	return 0
 }
 
-// give takes a task out of the queue, or from its holder, and gives it to another one, or to nobody.
-func (s *Store) give(o *open, holder string, runs bool) {
+// giveTask takes a task out of the queue, or from its holder, and gives it to another one, or to nobody.
+func (s *Store) giveTask(o *open, holder string, runs bool) {
 	l := &o.lease
 	switch {
 	case l.holder == "" && l.place >= 0:
-		s.waiting.remove(o)
+		s.waiting.removeTask(o)
 	case l.holder != "" && l.holder != holder:
 		list := s.held[l.holder]
 		last := list[len(list)-1]
@@ -288,33 +288,33 @@ func (s *Store) give(o *open, holder string, runs bool) {
 // those with the same Try does. The task waits again, until it has failed as often as it may: then it
 // is recorded as Failed.
 func (s *Store) Fail(id string, on uint64, try int, why string) bool {
-	o := s.current(id, on)
+	o := s.currentTask(id, on)
 	if o == nil || o.lease.failed != try {
 		return false
 	}
 	if o.lease.failed++; o.lease.failed < s.limits.Retry {
-		s.back(o)
+		s.requeueTask(o)
 		return true
 	}
-	s.giveUp(o, Failed, cut(why))
+	s.giveUp(o, Failed, cutText(why))
 	return true
 }
 
-func cut(why string) string { return why[:min(len(why), MaxError)] }
+func cutText(why string) string { return why[:min(len(why), MaxError)] }
 
 // Cancel records an open task as Failed, and reports whether it was open.
 func (s *Store) Cancel(id, why string) bool {
-	o := s.account.find(id)
+	o := s.account.findTask(id)
 	if o != nil {
-		s.end(o, Failed, cut(why))
+		s.endTask(o, Failed, cutText(why))
 	}
 	return o != nil
 }
 
 // Return lets a lease wait again that its holder has sent back. An object keeps its place.
 func (s *Store) Return(id string, on uint64) {
-	if o := s.current(id, on); o != nil && o.lease.holder != "" {
-		s.back(o)
+	if o := s.currentTask(id, on); o != nil && o.lease.holder != "" {
+		s.requeueTask(o)
 	}
 }
 
@@ -331,19 +331,19 @@ func (s *Store) Lose(holder string) int {
 		l.unsure = l.unsure || l.demand > 0
 		if l.runs || l.alone {
 			l.losses++
-			s.note(&entry{kind: entryDied, seq: s.account.Seq(), record: Record{ID: o.task.ID}})
+			s.writeEntry(&entry{kind: entryDied, seq: s.account.Seq(), record: Record{ID: o.task.ID}})
 		}
-		if !s.poison(o, holder) {
-			s.back(o)
+		if !s.poisonTask(o, holder) {
+			s.requeueTask(o)
 		}
 	}
 	delete(s.held, holder)
-	s.vacate(holder)
+	s.vacateHolder(holder)
 	return n
 }
 
-// poison records a task as Poisoned if as many holders have died of it as may.
-func (s *Store) poison(o *open, last string) bool {
+// poisonTask records a task as Poisoned if as many holders have died of it as may.
+func (s *Store) poisonTask(o *open, last string) bool {
 	if o.lease.losses < s.limits.Losses {
 		return false
 	}
@@ -369,9 +369,9 @@ func (s *Store) Hold(holder string, list []Held, settled uint64) (void []int) {
 	}
 	has := make(map[string]bool, len(list))
 	for i, h := range list {
-		o := s.current(h.ID, h.On)
+		o := s.currentTask(h.ID, h.On)
 		if o == nil {
-			if o = s.account.find(h.ID); o != nil && o.lease.holder == holder && o.lease.before == h.On {
+			if o = s.account.findTask(h.ID); o != nil && o.lease.holder == holder && o.lease.before == h.On {
 				has[h.ID] = true // It does not know yet that its record counts.
 				continue
 			}
@@ -383,40 +383,40 @@ func (s *Store) Hold(holder string, list []Held, settled uint64) (void []int) {
 			o.lease.demand = 0
 		}
 		if !h.Passed {
-			s.give(o, holder, h.Runs)
+			s.giveTask(o, holder, h.Runs)
 		}
 	}
 	for _, o := range s.of(holder) {
 		unheard := o.lease.demand == pushed && s.away[holder] && o.isFree() // It is refused.
 		if !has[o.task.ID] && (o.lease.demand <= settled || unheard) {
 			o.lease.at = ""
-			s.back(o)
+			s.requeueTask(o)
 		}
 	}
 	return void
 }
 
-// claim notes that an open task, whose record has just counted, runs on at a holder.
-func (s *Store) claim(id, holder string) {
-	switch o := s.account.find(id); {
+// claimTask notes that an open task, whose record has just counted, runs on at a holder.
+func (s *Store) claimTask(id, holder string) {
+	switch o := s.account.findTask(id); {
 	case o == nil:
 	case o.box != nil: // It is saved, and its place is where it ran.
 		if o.lease.holder == "" && o.lease.at != holder {
-			s.give(o, "", false)
+			s.giveTask(o, "", false)
 		}
 		if o.lease.at = holder; o.lease.moves != "" && !o.box.pinned {
 			o.lease.at = o.lease.moves
 		}
 		o.lease.moves = ""
-		s.rouse(o)
+		s.rouseTask(o)
 	case o.lease.holder == holder:
 		o.lease.runs = true // What it told before the parcel arrived may still be under way.
 	default:
-		s.give(o, holder, true)
+		s.giveTask(o, holder, true)
 	}
 }
 
-// Results appends what was found since the last call, in the order of the log.
+// Results appends the results since the last call, in the order of the log.
 func (s *Store) Results(list []Result) []Result {
 	list = append(list, s.results...)
 	clear(s.results)
@@ -429,15 +429,15 @@ func (s *Store) End() bool {
 	if s.account.End(s.account.Seq()+1, s.account.Phase()) != Counted {
 		return false
 	}
-	s.note(&entry{kind: entryEnd, seq: s.account.Seq()})
+	s.writeEntry(&entry{kind: entryEnd, seq: s.account.Seq()})
 	s.noteObjects()
 	s.ended, s.careful = true, false
 	return true
 }
 
-// current is a task if a record that builds on a sequence would count.
-func (s *Store) current(id string, on uint64) *open {
-	if o := s.account.find(id); o != nil && o.last == on && o.needs == 0 {
+// currentTask is a task if a record that builds on a sequence would count.
+func (s *Store) currentTask(id string, on uint64) *open {
+	if o := s.account.findTask(id); o != nil && o.last == on && o.needs == 0 {
 		return o
 	}
 	return nil
@@ -450,15 +450,15 @@ func (s *Store) of(holder string) []*open {
 	return list
 }
 
-// back lets a task wait again.
-func (s *Store) back(o *open) {
+// requeueTask lets a task wait again.
+func (s *Store) requeueTask(o *open) {
 	o.lease.began = false
-	s.give(o, "", false)
-	s.rouse(o)
+	s.giveTask(o, "", false)
+	s.rouseTask(o)
 }
 
-// end records that a task is over without a result.
-func (s *Store) end(o *open, fate Fate, why string) {
+// endTask records that a task is over without a result.
+func (s *Store) endTask(o *open, fate Fate, why string) {
 	if _, err := s.Record(&Record{ID: o.task.ID, On: o.last, Fate: fate, Error: why}, nil); err != nil {
 		panic("workcore: " + err.Error()) // It has no bytes of others but why.
 	}

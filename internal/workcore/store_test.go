@@ -191,7 +191,7 @@ func (w *world) work(mine map[string]*bag, b *bag) {
 		r.Fate, r.Rest = Kept, span(low, high)
 	}
 	switch w.IntN(6) {
-	case 0: // It is lost, or late, and the holder has gone on to something else.
+	case 0: // It is lost, or late, and the holder has moved to something else.
 		w.late = append(w.late, r)
 		delete(mine, b.id)
 		return

@@ -22,7 +22,7 @@ const (
 type Task struct {
 	ID     string  `json:"id"`               // unique in a phase; any text of 1 to MaxID bytes
 	Func   string  `json:"func"`             // the name of the function that does it
-	Body   []byte  `json:"body,omitempty"`   // its argument; of a bag what is left to do
+	Body   []byte  `json:"body,omitempty"`   // its argument; of a bag the rest to do
 	Weight float64 `json:"weight,omitempty"` // the expected cost, in a unit of the program; 0: not known
 	// After are the IDs of tasks of the same account. The task waits until they are done, with all their
 	// parts, and fails if one of them fails. An ID that the account does not know yet is waited for.
@@ -75,9 +75,9 @@ func (t *Task) Check() error {
 	return nil
 }
 
-// same reports whether two puts are of one task.
-func (t *Task) same(u *Task) bool {
-	return t.ID == u.ID && t.Func == u.Func && t.Weight == u.Weight && bytes.Equal(t.Body, u.Body) && slices.Equal(t.After, u.After) && slices.Equal(t.Reads, u.Reads) && t.For == u.For && t.Object.same(u.Object)
+// sameTask reports whether two puts are of the same task.
+func (t *Task) sameTask(u *Task) bool {
+	return t.ID == u.ID && t.Func == u.Func && t.Weight == u.Weight && bytes.Equal(t.Body, u.Body) && slices.Equal(t.After, u.After) && slices.Equal(t.Reads, u.Reads) && t.For == u.For && t.Object.sameObject(u.Object)
 }
 
 // Fate says what a record leaves of its task.
@@ -106,8 +106,8 @@ type Record struct {
 	ID       string `json:"id"`                 // of the task
 	On       uint64 `json:"on"`                 // the sequence of the record that it builds on; 0: the first
 	Fate     Fate   `json:"fate"`               // what it leaves
-	Result   []byte `json:"result,omitempty"`   // what was found since On
-	Rest     []byte `json:"rest,omitempty"`     // what is left to do, if the fate is Kept
+	Result   []byte `json:"result,omitempty"`   // the results since On
+	Rest     []byte `json:"rest,omitempty"`     // the rest to do, if the fate is Kept
 	Children []Task `json:"children,omitempty"` // what it puts: all of them, or none if it does not count
 	Error    string `json:"error,omitempty"`    // why it is Failed or Poisoned, or why the message is that an object could not serve
 	Served   int    `json:"served,omitempty"`   // of an object: how many of its messages are over

@@ -36,8 +36,8 @@ func (m *Member) takeWithdraw(in *Input) {
 // takesNone reports whether this member asks for no work, and is sent none.
 func (m *Member) takesNone() bool { return m.drains || m.leave.withdrawn }
 
-// settleWithdrawal begins to give away what is here, or ends it. A member that is withdrawn, or drains, works on while
-// none of its neighbours takes work. One that drains gives nevertheless while it knows none.
+// settleWithdrawal begins to give away the tasks here, or ends it. A member that is withdrawn, or drains, works on
+// while none of its neighbours takes work. A member that drains gives nevertheless while it knows none.
 func (m *Member) settleWithdrawal(out *Output) {
 	known, takes := false, false
 	for i := 0; i < len(m.peers) && m.takesNone(); i++ {
@@ -54,24 +54,24 @@ func (m *Member) settleWithdrawal(out *Output) {
 	}
 }
 
-// giveUpLeases gives up what waits, and has what runs saved: what is left of it goes back to its account.
+// giveUpLeases gives up the waiting leases, and has the running ones saved: their rest goes back to its account.
 func (m *Member) giveUpLeases(out *Output) {
 	m.told = clocksync.MinInstant // The accounts hear of it at once.
-	m.waiting = slices.DeleteFunc(m.waiting, func(l Parted) bool { return m.drains || !l.Lease.stays() })
+	m.waiting = slices.DeleteFunc(m.waiting, func(l Parted) bool { return m.drains || !l.Lease.isBound() })
 	for id, o := range m.objects {
 		if !o.stays {
 			m.forgetObject(id)
 		}
 	}
 	for i := range m.slots {
-		if s := &m.slots[i]; s.runs() && !s.recording && s.Lease.Task.Object == nil {
+		if s := &m.slots[i]; s.isRunning() && !s.recording && s.Lease.Task.Object == nil {
 			out.Yields = append(out.Yields, Part{Slot: i})
 		}
 	}
 }
 
-// stays reports whether a lease is of an object that is pinned, or bound to members.
-func (l *Lease) stays() bool {
+// isBound reports whether a lease is of an object that is pinned, or bound to members.
+func (l *Lease) isBound() bool {
 	return l.Task.Object != nil && (l.Pinned || len(l.Task.Object.At) > 0)
 }
 
@@ -91,7 +91,7 @@ func (m *Member) markAway(holder string, away bool) {
 	if delete(m.leave.away, holder); away {
 		m.leave.away[holder] = true
 	}
-	m.accounts.each(func(_ string, s *Store) { s.placeAgain(holder) })
+	m.accounts.eachStore(func(_ string, s *Store) { s.placeAgain(holder) })
 }
 
 // placeAgain has objects find a place again after a holder takes no work any more, or takes work again.
@@ -110,7 +110,7 @@ func (s *Store) placeAgain(holder string) {
 	for _, o := range s.account.objects {
 		if o.lease.holder == "" && o.lease.place >= 0 {
 			list = append(list, o)
-			s.waiting.remove(o)
+			s.waiting.removeTask(o)
 			o.lease.place = -1
 		} else if o.lease.at == holder && s.away[holder] && o.isFree() {
 			o.lease.at = ""
@@ -118,7 +118,7 @@ func (s *Store) placeAgain(holder string) {
 	}
 	slices.SortFunc(list, byPut)
 	for _, o := range list {
-		s.rouse(o)
+		s.rouseTask(o)
 	}
 }
 
@@ -140,17 +140,17 @@ func (s *Store) firstStaying() *open {
 
 // nextHere is the key of the task of an account here that may start here next; false if there is none.
 func (m *Member) nextHere() (key float64, ok bool) {
-	if !m.leave.gives && m.reads() {
+	if !m.leave.gives && m.readsData() {
 		if o := m.readyHere(); o != nil {
 			return o.lease.key, true
 		}
 		return 0, false
 	}
 	if !m.leave.gives {
-		key, _, ok = m.accounts.next(m.code)
+		key, _, ok = m.accounts.nextKey(m.code)
 		return key, ok
 	}
-	m.accounts.each(func(_ string, s *Store) {
+	m.accounts.eachStore(func(_ string, s *Store) {
 		if o := s.firstStaying(); o != nil && (!ok || o.lease.key < key) {
 			key, ok = o.lease.key, true
 		}
@@ -160,16 +160,16 @@ func (m *Member) nextHere() (key float64, ok bool) {
 
 // handHere leases the task of [Member.nextHere] to this member.
 func (m *Member) handHere() (l Lease) {
-	if !m.leave.gives && m.reads() {
+	if !m.leave.gives && m.readsData() {
 		return m.accounts.own.handOut(m.readyHere(), m.holder, 0)
 	}
 	if !m.leave.gives {
-		l, _ = m.accounts.hand(m.holder, 0, nil, nil, m.code)
+		l, _ = m.accounts.handTask(m.holder, 0, nil, nil, m.code)
 		return l
 	}
 	key, _ := m.nextHere()
 	found := false
-	m.accounts.each(func(name string, s *Store) {
+	m.accounts.eachStore(func(name string, s *Store) {
 		o := s.firstStaying()
 		if found || o == nil || o.lease.key != key {
 			return
@@ -183,16 +183,16 @@ func (m *Member) handHere() (l Lease) {
 	return l
 }
 
-// refuge is the member that an object goes to from one that takes no work: where most of its neighbours are, as far as
-// they are of the same account, and of those the one that has least to do. It is false if none takes work, or as many
+// findRefuge is the member that an object goes to from a member that takes no work: where most of its neighbours are, as
+// far as they are of the same account, and of those the least loaded one. It is false if none takes work, or as many
 // objects are on their way as may.
-func (m *Member) refuge(s *Store, o *open) (Peer, bool) {
+func (m *Member) findRefuge(s *Store, o *open) (Peer, bool) {
 	m.pushes = slices.DeleteFunc(m.pushes, func(p push) bool {
-		of, id := m.accounts.at(p.id)
+		of, id := m.accounts.storeOf(p.id)
 		if of == nil {
 			return true
 		}
-		at := of.current(id, p.on)
+		at := of.currentTask(id, p.on)
 		return at == nil || at.lease.demand != pushed
 	})
 	best, pull, load := -1, 0.0, 0.0
@@ -201,7 +201,7 @@ func (m *Member) refuge(s *Store, o *open) (Peer, bool) {
 	}
 	for i := range m.peers {
 		p := &m.peers[i]
-		if p.away || p.number == 0 || !m.codeOf(p.Peer).has(o.task.Func) {
+		if p.away || p.number == 0 || !m.codeOf(p.Peer).hasFunction(o.task.Func) {
 			continue
 		}
 		here := s.pullOf(o, p.String())
@@ -255,8 +255,8 @@ func (m *Member) countStaying() (n int) {
 	return n
 }
 
-// staying lists them, at most so many, in the order of their IDs.
-func (m *Member) staying(most int) []string {
+// listStaying lists them, at most so many, in the order of their IDs.
+func (m *Member) listStaying(most int) []string {
 	list := []string{}
 	for id, o := range m.objects {
 		if o.stays {
@@ -275,9 +275,9 @@ type Hysteresis struct {
 	since   clocksync.Instant
 }
 
-// Judge takes whether the condition to withdraw and that to come back hold now. The one that would change something
-// has to hold for the hold time without interruption; while both hold the member is withdrawn. It returns when to
-// judge again even if nothing changes before.
+// Judge takes whether the conditions to withdraw and to come back hold now. The condition that would change
+// something has to hold for the hold time without interruption; while both hold the member is withdrawn. It returns
+// when to judge again even if nothing changes before.
 func (h *Hysteresis) Judge(now clocksync.Instant, when, back bool, hold time.Duration) (again clocksync.Instant) {
 	holds := when
 	if h.Away {

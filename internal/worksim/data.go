@@ -20,8 +20,8 @@ type class struct{ first, count int }
 
 func objectName(i int) string { return fmt.Sprintf("object %07d", i+1) }
 
-// names are the names of the objects, sorted.
-func (c class) names() (list []string) {
+// sortedNames are the names of the objects, sorted.
+func (c class) sortedNames() (list []string) {
 	for i := range c.count {
 		list = append(list, objectName(c.first+i))
 	}
@@ -36,8 +36,8 @@ func (s *Scenario) classOf(t *Tasks, i int) class {
 	return class{i * (s.Data.Count - t.Reads + 1) / t.Count, t.Reads}
 }
 
-// putter is the place of the node that puts task i of an entry.
-func (t *Tasks) putter(i, nodes int) int {
+// putterOf is the place of the node that puts task i of an entry.
+func (t *Tasks) putterOf(i, nodes int) int {
 	switch {
 	case t.Put.Node > 0:
 		return t.Put.Node - 1
@@ -47,9 +47,9 @@ func (t *Tasks) putter(i, nodes int) int {
 	return i % nodes
 }
 
-// written are the objects that each node writes: those that its own tasks read. All that write an object write the same bytes.
-func (s *Scenario) written() []map[int]bool {
-	list := make([]map[int]bool, s.nodes())
+// writtenObjects are the objects that each node writes: those that its own tasks read. All that write an object write the same bytes.
+func (s *Scenario) writtenObjects() []map[int]bool {
+	list := make([]map[int]bool, s.countNodes())
 	for i := range list {
 		list[i] = map[int]bool{}
 	}
@@ -58,7 +58,7 @@ func (s *Scenario) written() []map[int]bool {
 		for i := range t.Count {
 			c := s.classOf(t, i)
 			for object := c.first; object < c.first+c.count; object++ {
-				list[t.putter(i, len(list))][object] = true
+				list[t.putterOf(i, len(list))][object] = true
 			}
 		}
 	}
@@ -78,13 +78,13 @@ func (w *world) writeObjects() {
 		return
 	}
 	size := (w.set.Data.Bytes + scale - 1) / scale
-	for i, objects := range w.set.written() {
+	for i, objects := range w.set.writtenObjects() {
 		n := w.nodes[i]
 		w.After(0, func() {
 			for _, object := range slices.Sorted(maps.Keys(objects)) {
 				content := bytes.Repeat([]byte(objectName(object)), size)[:size]
 				if err := n.data.Write(w.Now(), objectName(object), content, sha256.Sum256(content), &n.dataOut); err != nil {
-					w.fault("%s: %v", n.peer.Name, err)
+					w.addFault("%s: %v", n.peer.Name, err)
 				}
 			}
 			n.carryData()
@@ -121,17 +121,17 @@ func (n *node) carryData() {
 		w.result.Messages++
 		w.result.Bytes += size
 		to := w.nodes[w.places[s.To.Name]]
-		n.transmit(to, size, func() { to.takeData(n.peer.Name, &s.Message) })
+		n.scheduleArrival(to, size, func() { to.takeData(n.peer.Name, &s.Message) })
 	}
 	if out.Changed && !n.looks {
 		n.looks = true
 		w.After(0, func() {
 			n.looks = false
-			n.step(&workcore.Input{Kind: workcore.InTick})
+			n.stepMachine(&workcore.Input{Kind: workcore.InTick})
 		})
 	}
 	for _, name := range out.Written {
-		n.step(&workcore.Input{Kind: workcore.InWritten, ID: name})
+		n.stepMachine(&workcore.Input{Kind: workcore.InWritten, ID: name})
 	}
 	if at := n.data.Wake(); at < clocksync.MaxInstant && (n.dataWake <= w.Now() || at < n.dataWake) {
 		n.dataWake = at

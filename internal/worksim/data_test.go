@@ -112,7 +112,7 @@ func TestLinksOfTopology(t *testing.T) {
 		{2, 6, 100, 1100 * time.Microsecond},
 		{4, 5, 100, 11 * time.Millisecond},
 	} {
-		if got := l.arrival(0, c.from, c.to, c.bytes).Sub(0); got != c.want {
+		if got := l.arrivalOf(0, c.from, c.to, c.bytes).Sub(0); got != c.want {
 			t.Errorf("%d: from %d to %d: %v, want %v", i, c.from, c.to, got, c.want)
 		}
 	}
@@ -202,8 +202,8 @@ func TestSVG(t *testing.T) {
 	for _, s := range []Span{{0, Idle}, {1, Busy}, {1, Moving}, {2, Busy}, {4, Busy}, {5, Idle}, {5, Busy}} {
 		l.set(clocksync.Instant(0).Add(s.At), s.State)
 	}
-	l.end(clocksync.Instant(0).Add(10))
-	if l.part(Moving) != 0.1 || l.part(Busy) != 0.8 {
-		t.Errorf("%v: moving %v, busy %v", l.spans, l.part(Moving), l.part(Busy))
+	l.endLane(clocksync.Instant(0).Add(10))
+	if l.shareOfTime(Moving) != 0.1 || l.shareOfTime(Busy) != 0.8 {
+		t.Errorf("%v: moving %v, busy %v", l.spans, l.shareOfTime(Moving), l.shareOfTime(Busy))
 	}
 }

@@ -45,8 +45,8 @@ func (l *lane) set(at clocksync.Instant, state State) {
 	}
 }
 
-// end ends it.
-func (l *lane) end(at clocksync.Instant) {
+// endLane ends it.
+func (l *lane) endLane(at clocksync.Instant) {
 	l.set(at, Idle)
 	if n := len(l.spans); n == 0 || l.spans[n-1].At != at.Sub(0) {
 		l.spans = append(l.spans, Span{at.Sub(0), Idle})
@@ -54,8 +54,8 @@ func (l *lane) end(at clocksync.Instant) {
 	l.ended = true
 }
 
-// part is the part of the time in which the node was in a state.
-func (l *lane) part(state State) float64 {
+// shareOfTime is the part of the time in which the node was in a state.
+func (l *lane) shareOfTime(state State) float64 {
 	sum, last := time.Duration(0), len(l.spans)-1
 	if last < 0 || l.spans[last].At == 0 {
 		return 0
@@ -68,8 +68,8 @@ func (l *lane) part(state State) float64 {
 	return sum.Seconds() / l.spans[last].At.Seconds()
 }
 
-// note notes what a node does now.
-func (n *node) note() {
+// noteState notes what a node does now.
+func (n *node) noteState() {
 	state := Idle
 	if n.data != nil && n.queued > 0 {
 		state = Moving

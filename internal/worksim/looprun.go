@@ -126,7 +126,7 @@ func (w *loopWorld) build() error {
 	for i := range w.set.Nodes {
 		o := &w.set.Nodes[i]
 		for range o.Count {
-			n := &owned{world: w, place: len(w.nodes), base: o.Speed, program: -1, last: make([]clocksync.Instant, w.set.nodes())}
+			n := &owned{world: w, place: len(w.nodes), base: o.Speed, program: -1, last: make([]clocksync.Instant, w.set.countNodes())}
 			n.peer = workcore.Peer{Name: fmt.Sprintf("n%04d", n.place+1), Life: 1}
 			w.places[n.peer.Name] = n.place
 			w.nodes, roster = append(w.nodes, n), append(roster, n.peer)
@@ -496,7 +496,7 @@ func (p *loopPart) send(f *workcore.Frame) {
 	frame.Spans = slices.Clone(frame.Spans)
 	net := &w.set.Network
 	travel := func() time.Duration { return net.Cost + time.Duration(bytes)*net.PerByte }
-	for _, d := range net.delays(w.World, travel) {
+	for _, d := range net.drawDelays(w.World, travel) {
 		at := max(w.Now().Add(d), n.last[to.place]) // Frames between two members stay in order.
 		n.last[to.place] = at
 		w.After(at.Sub(w.Now()), func() {

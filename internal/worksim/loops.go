@@ -86,26 +86,26 @@ func ParseLoops(name string, src []byte) (*LoopScenario, error) {
 
 func (s *LoopScenario) check(doc *yamlconf.Doc) {
 	c := checker{doc}
-	c.within(s.Time, leastTime, maxTime, "time")
-	s.Network.check(c)
-	c.within(s.Owners.Check, leastCheck, maxTime, "owners.check")
-	c.number(s.Owners.Left, 0, 1, "owners.left")
+	c.checkWithin(s.Time, leastTime, maxTime, "time")
+	s.Network.checkNetwork(c)
+	c.checkWithin(s.Owners.Check, leastCheck, maxTime, "owners.check")
+	c.checkNumber(s.Owners.Left, 0, 1, "owners.left")
 	for i := range s.Nodes {
 		n, at := &s.Nodes[i], fmt.Sprintf("nodes[%d]", i)
-		c.count(n.Count, 1, maxNodes, at+".count")
-		c.number(n.Speed, 1e-3, maxSpeed, at+".speed")
-		c.need(len(n.Owner) <= maxSteps, at+".owner", "there are %d times, and at most %d are allowed", len(n.Owner), maxSteps)
+		c.checkCount(n.Count, 1, maxNodes, at+".count")
+		c.checkNumber(n.Speed, 1e-3, maxSpeed, at+".speed")
+		c.needTrue(len(n.Owner) <= maxSteps, at+".owner", "there are %d times, and at most %d are allowed", len(n.Owner), maxSteps)
 		for k, t := range n.Owner {
-			c.within(t, 0, maxTime, fmt.Sprintf("%s.owner[%d]", at, k))
-			c.need(k == 0 || t > n.Owner[k-1], fmt.Sprintf("%s.owner[%d]", at, k), "%v is not after the time before: sort the times: the owner comes, leaves, comes, and so on", t)
+			c.checkWithin(t, 0, maxTime, fmt.Sprintf("%s.owner[%d]", at, k))
+			c.needTrue(k == 0 || t > n.Owner[k-1], fmt.Sprintf("%s.owner[%d]", at, k), "%v is not after the time before: sort the times: the owner comes, leaves, comes, and so on", t)
 		}
 	}
-	total := s.nodes()
-	c.need(total <= maxNodes, "nodes", "there are %d nodes, and at most %d are allowed", total, maxNodes)
-	c.need(len(s.Loops) > 0 && len(s.Loops) <= min(maxLoops, total), "loops", "there are %d loops: write 1 to %d, at most as many as nodes: each has its home on a node of its own", len(s.Loops), maxLoops)
+	total := s.countNodes()
+	c.needTrue(total <= maxNodes, "nodes", "there are %d nodes, and at most %d are allowed", total, maxNodes)
+	c.needTrue(len(s.Loops) > 0 && len(s.Loops) <= min(maxLoops, total), "loops", "there are %d loops: write 1 to %d, at most as many as nodes: each has its home on a node of its own", len(s.Loops), maxLoops)
 	for i := range s.Loops {
-		c.count(s.Loops[i].Rows, 1, workcore.MaxRows, fmt.Sprintf("loops[%d].rows", i))
-		c.number(s.Loops[i].Weight, 1e-3, 1e3, fmt.Sprintf("loops[%d].weight", i))
+		c.checkCount(s.Loops[i].Rows, 1, workcore.MaxRows, fmt.Sprintf("loops[%d].rows", i))
+		c.checkNumber(s.Loops[i].Weight, 1e-3, 1e3, fmt.Sprintf("loops[%d].weight", i))
 	}
 }
 
@@ -122,7 +122,7 @@ var varied = map[string]func(s *LoopScenario, value string) error{
 		return err
 	},
 	"nodes": func(s *LoopScenario, value string) error {
-		n, err := wholeNumber(value, s.nodes())
+		n, err := wholeNumber(value, s.countNodes())
 		if err == nil && n < len(s.Loops) {
 			err = fmt.Errorf("%d nodes are too few for %d loops, each of which has its home on a node: write %d or more", n, len(s.Loops), len(s.Loops))
 		}
@@ -166,8 +166,8 @@ func readTime(into *time.Duration, value string, least, most time.Duration) erro
 	return nil
 }
 
-// nodes is how many there are.
-func (s *LoopScenario) nodes() (n int) {
+// countNodes is how many there are.
+func (s *LoopScenario) countNodes() (n int) {
 	for i := range s.Nodes {
 		n += s.Nodes[i].Count
 	}

@@ -239,10 +239,10 @@ func TestVary(t *testing.T) {
 		t.Fatalf("%v, %v", values, err)
 	}
 	v := list[2]
-	if v.Loops[0].Rows != 20 || v.Loops[1].Rows != 20 || v.nodes() != 4 || v.Nodes[1].Speed != 14 || v.Network.Cost != time.Millisecond || v.Owners.Check != 2*time.Second || v.Time != 3*time.Second {
+	if v.Loops[0].Rows != 20 || v.Loops[1].Rows != 20 || v.countNodes() != 4 || v.Nodes[1].Speed != 14 || v.Network.Cost != time.Millisecond || v.Owners.Check != 2*time.Second || v.Time != 3*time.Second {
 		t.Errorf("%+v", v)
 	}
-	if s.Loops[1].Rows != 5 || s.nodes() != 8 || s.Nodes[1].Speed != 7 || list[1].nodes() != 8 || list[1].Loops[0].Rows != 10 {
+	if s.Loops[1].Rows != 5 || s.countNodes() != 8 || s.Nodes[1].Speed != 7 || list[1].countNodes() != 8 || list[1].Loops[0].Rows != 10 {
 		t.Errorf("the scenario has changed: %+v", s)
 	}
 	mustRunLoops(t, v)

@@ -48,12 +48,12 @@ func newLinks(network *Network, nodes int) *links {
 	return l
 }
 
-// arrival is when a frame is whole at its target that is sent now.
-func (l *links) arrival(now clocksync.Instant, from, to, bytes int) clocksync.Instant {
+// arrivalOf is when a frame is whole at its target that is sent now.
+func (l *links) arrivalOf(now clocksync.Instant, from, to, bytes int) clocksync.Instant {
 	head, tail := now, now
 	for at := from; at != to; {
 		next := int(l.next[at*l.nodes+to])
-		cost, all := l.network.times(at, next, bytes)
+		cost, all := l.network.linkTimes(at, next, bytes)
 		free := &l.free[at*l.nodes+next]
 		head = max(head, *free)
 		*free = head.Add(all)
@@ -64,8 +64,8 @@ func (l *links) arrival(now clocksync.Instant, from, to, bytes int) clocksync.In
 	return tail
 }
 
-// times are how long the first byte of a frame takes over a link, and how long its bytes take it up.
-func (n *Network) times(from, to, bytes int) (cost, all time.Duration) {
+// linkTimes are how long the first byte of a frame takes over a link, and how long its bytes take it up.
+func (n *Network) linkTimes(from, to, bytes int) (cost, all time.Duration) {
 	cost, all = n.Cost, time.Duration(bytes)*n.PerByte
 	if s := &n.Slow; s.Factor > 0 && (s.From == from+1 && s.To == to+1 || s.From == to+1 && s.To == from+1) {
 		cost, all = scaled(cost, s.Factor), scaled(all, s.Factor)

@@ -38,13 +38,13 @@ type share struct {
 	fetched int               // of these, those that another node wrote
 }
 
-// oracle returns nil if nodes are killed or withdrawn, or tasks are put later: it plans before the run.
-func (w *world) oracle() *Oracle {
+// planOracle returns nil if nodes are killed or withdrawn, or tasks are put later: it plans before the run.
+func (w *world) planOracle() *Oracle {
 	s := w.set
 	if s.Kills.Count > 0 || s.Withdrawals.Count > 0 || slices.ContainsFunc(s.Tasks, func(t Tasks) bool { return t.Put.At > 0 }) {
 		return nil
 	}
-	first := w.shares()
+	first := w.sharesOf()
 	bound := w.result.Bound.Seconds()
 	for step := range oracleSteps {
 		end := clocksync.Instant(0).Add(time.Duration(bound * (1 + oracleStep*float64(step)) * float64(time.Second)))
@@ -60,8 +60,8 @@ func (w *world) oracle() *Oracle {
 	return nil
 }
 
-// shares are the tasks of the nodes that put them.
-func (w *world) shares() []share {
+// sharesOf are the tasks of the nodes that put them.
+func (w *world) sharesOf() []share {
 	list := make([]share, len(w.nodes))
 	for i, n := range w.nodes {
 		list[i] = share{node: n, classes: map[class][]int32{}, holds: map[int]bool{}}
@@ -74,7 +74,7 @@ func (w *world) shares() []share {
 			items = t.Items
 		}
 		for i := range t.Count {
-			s, c := &list[t.putter(i, len(list))], w.set.classOf(t, i)
+			s, c := &list[t.putterOf(i, len(list))], w.set.classOf(t, i)
 			for range items {
 				s.classes[c] = append(s.classes[c], int32(item)) //nolint:gosec // There are at most a million.
 				s.work += w.weights[item]
@@ -82,7 +82,7 @@ func (w *world) shares() []share {
 			}
 		}
 	}
-	for i, objects := range w.set.written() {
+	for i, objects := range w.set.writtenObjects() {
 		list[i].holds = objects
 	}
 	for i := range list {
@@ -135,7 +135,7 @@ func (w *world) delay(s *share, written map[int]bool) time.Duration {
 
 // room is how much work a node can do until end.
 func (w *world) room(s *share, written map[int]bool, end clocksync.Instant) float64 {
-	return s.node.speed.work(clocksync.Instant(0).Add(w.delay(s, written)), end) * float64(len(s.node.slots))
+	return s.node.speed.workBetween(clocksync.Instant(0).Add(w.delay(s, written)), end) * float64(len(s.node.slots))
 }
 
 // balanceShares moves tasks from the nodes that have too many to those that have room until end. It returns nil if that is too early.
@@ -162,7 +162,7 @@ func (w *world) balanceShares(shares []share, end clocksync.Instant) *Oracle {
 			}
 			s := &shares[to]
 			if len(s.classes) == 0 { // The time until its first objects are here is lost.
-				rooms[to] = s.node.speed.work(clocksync.Instant(0).Add(time.Duration(s.missing(best)*w.set.Data.Bytes)*w.set.Network.PerByte), end) * float64(len(s.node.slots))
+				rooms[to] = s.node.speed.workBetween(clocksync.Instant(0).Add(time.Duration(s.missing(best)*w.set.Data.Bytes)*w.set.Network.PerByte), end) * float64(len(s.node.slots))
 			}
 			n := w.give(from, s, best, min(excess(i), rooms[to]-s.work), rooms[to]-s.work)
 			if moved += n; n == 0 {
@@ -177,7 +177,7 @@ func (w *world) balanceShares(shares []share, end clocksync.Instant) *Oracle {
 	for i := range shares {
 		s := &shares[i]
 		o.Moves += s.fetched
-		done := s.node.speed.end(clocksync.Instant(0).Add(w.delay(s, written[i])), s.work/float64(len(s.node.slots)))
+		done := s.node.speed.endOfWork(clocksync.Instant(0).Add(w.delay(s, written[i])), s.work/float64(len(s.node.slots)))
 		if s.work > 0 {
 			o.Time = max(o.Time, done.Sub(0))
 		}
@@ -186,7 +186,7 @@ func (w *world) balanceShares(shares []share, end clocksync.Instant) *Oracle {
 	for i := range shares {
 		s, delay := &shares[i], w.delay(&shares[i], written[i])
 		from := clocksync.Instant(0).Add(delay)
-		busy := s.node.speed.end(from, s.work/float64(len(s.node.slots))).Sub(from).Seconds()
+		busy := s.node.speed.endOfWork(from, s.work/float64(len(s.node.slots))).Sub(from).Seconds()
 		o.Idle += (1 - busy/o.Time.Seconds()) / float64(len(shares))
 		o.Overhead += delay.Seconds() / o.Time.Seconds() / float64(len(shares))
 	}

@@ -44,10 +44,10 @@ const (
 	boundTask = "the longest task on the fastest node"
 )
 
-// finish fills in what follows from the rest.
-func (w *world) finish() *Result {
+// fillResult fills in what follows from the rest.
+func (w *world) fillResult() *Result {
 	r := &w.result
-	r.Seed, r.Nodes, r.Items, r.Work, r.Faults = w.set.Seed, len(w.nodes), len(w.weights), w.work(0, len(w.weights)), w.faults
+	r.Seed, r.Nodes, r.Items, r.Work, r.Faults = w.set.Seed, len(w.nodes), len(w.weights), w.workOf(0, len(w.weights)), w.faults
 	r.Efficiency = 1
 	if r.Time > 0 {
 		r.Efficiency = r.Bound.Seconds() / r.Time.Seconds()
@@ -62,7 +62,7 @@ func (w *world) finish() *Result {
 			idle = max(0, 1-n.busy.Seconds()/all)
 		}
 		r.Idle = append(r.Idle, idle)
-		r.Waits = append(r.Waits, n.lane.part(Moving))
+		r.Waits = append(r.Waits, n.lane.shareOfTime(Moving))
 		r.Lanes = append(r.Lanes, n.lane.spans)
 		if n.data != nil {
 			r.Objects += int(n.data.Counts().Fetched) //nolint:gosec // It is a count.
@@ -72,10 +72,10 @@ func (w *world) finish() *Result {
 	if w.links != nil {
 		r.Diameter = w.links.diameter
 	}
-	for _, s := range w.shares() {
+	for _, s := range w.sharesOf() {
 		r.Load = max(r.Load, s.work*float64(len(w.nodes))/r.Work)
 	}
-	r.Oracle = w.oracle()
+	r.Oracle = w.planOracle()
 	return r
 }
 
@@ -92,10 +92,10 @@ func (r *Result) IdleOf() (least, mean, most float64) {
 	return slices.Min(r.Idle), meanOf(r.Idle), slices.Max(r.Idle)
 }
 
-// bound is a time that no strategy can be below: for each instant at which tasks are put, all work that is put
+// lowerBound is a time that no strategy can be below: for each instant at which tasks are put, all work that is put
 // from then on done by all nodes at once; and for each task, or item of a bag, the time that the fastest node
 // takes for it.
-func (w *world) bound() (time.Duration, string) {
+func (w *world) lowerBound() (time.Duration, string) {
 	best, why := time.Duration(0), boundWork
 	from := 0
 	type put struct {
@@ -109,11 +109,11 @@ func (w *world) bound() (time.Duration, string) {
 		if t.Kind == Bag {
 			n *= t.Items
 		}
-		puts = append(puts, put{t.Put.At, w.work(from, from+n)})
+		puts = append(puts, put{t.Put.At, w.workOf(from, from+n)})
 		largest := slices.Max(w.weights[from : from+n])
 		end := clocksync.MaxInstant
 		for _, node := range w.nodes {
-			end = min(end, node.speed.end(clocksync.Instant(0).Add(t.Put.At), largest))
+			end = min(end, node.speed.endOfWork(clocksync.Instant(0).Add(t.Put.At), largest))
 		}
 		if d := end.Sub(0); d > best {
 			best, why = d, boundTask
@@ -140,7 +140,7 @@ func (w *world) endOf(from clocksync.Instant, work float64) clocksync.Instant {
 	done := func(d time.Duration) bool {
 		sum := 0.0
 		for _, n := range w.nodes {
-			sum += n.speed.work(from, from.Add(d)) * float64(len(n.slots))
+			sum += n.speed.workBetween(from, from.Add(d)) * float64(len(n.slots))
 		}
 		return sum >= work
 	}

@@ -108,7 +108,7 @@ func run(s *Scenario, stop func() error, bend func(*workcore.Frame, *node) bool)
 	if err := w.build(); err != nil {
 		return nil, err
 	}
-	bound, why := w.bound()
+	bound, why := w.lowerBound()
 	if bound > longest/maxFactor {
 		return nil, fmt.Errorf("the work takes more than %v on all nodes together: give the tasks less weight, or the nodes more speed", longest/maxFactor)
 	}
@@ -128,13 +128,13 @@ func run(s *Scenario, stop func() error, bend func(*workcore.Frame, *node) bool)
 	if w.failed != nil {
 		return nil, w.failed
 	}
-	return w.finish(), nil
+	return w.fillResult(), nil
 }
 
 // build makes the nodes, and what is to happen.
 func (w *world) build() error {
 	s := w.set
-	w.links = newLinks(&s.Network, s.nodes())
+	w.links = newLinks(&s.Network, s.countNodes())
 	for i := range s.Nodes {
 		g := &s.Nodes[i]
 		for k := range g.Count {
@@ -150,7 +150,7 @@ func (w *world) build() error {
 			n.peer = workcore.Peer{Name: fmt.Sprintf("n%04d", n.place+1), Life: 1}
 			n.speed = newSpeed(base, g.Changes, clocksync.Instant(0).Add(time.Duration(k)*g.Changes.Shift))
 			n.slots = make([]slot, cmp.Or(g.Slots, s.Work.Slots, 1))
-			n.last = make([]clocksync.Instant, s.nodes())
+			n.last = make([]clocksync.Instant, s.countNodes())
 			n.newData(s)
 			var ready func([]string) bool
 			var missing func(workcore.Peer, []string) int
@@ -169,7 +169,7 @@ func (w *world) build() error {
 	for _, n := range w.nodes {
 		w.After(0, func() {
 			n.setDataRoster(w.roster)
-			n.step(&workcore.Input{Kind: workcore.InRoster, Roster: w.roster})
+			n.stepMachine(&workcore.Input{Kind: workcore.InRoster, Roster: w.roster})
 		})
 	}
 	w.writeObjects()
@@ -184,7 +184,7 @@ func (w *world) build() error {
 		n := w.nodes[w.Rand.IntN(len(w.nodes))]
 		w.After(w.Between(s.Withdrawals.From, s.Withdrawals.Until), func() { w.withdraw(n) })
 	}
-	mortal := s.mortal()
+	mortal := s.mortalNodes()
 	w.Rand.Shuffle(len(mortal), func(i, k int) { mortal[i], mortal[k] = mortal[k], mortal[i] })
 	for _, i := range mortal[:min(s.Kills.Count, len(mortal))] {
 		w.After(w.Between(s.Kills.From, s.Kills.Until), func() { w.kill(w.nodes[i]) })
@@ -241,16 +241,16 @@ func (w *world) draw(entry int) {
 			area = 0.5 + dice.Float64()
 		}
 		for k := range items {
-			x := area * t.Weight.draw(i*items+k, t.Count*items, dice.Float64, dice.ExpFloat64)
+			x := area * t.Weight.drawWeight(i*items+k, t.Count*items, dice.Float64, dice.ExpFloat64)
 			w.weights, w.classes = append(w.weights, x), append(w.classes, reads)
 			w.before = append(w.before, w.before[low+k]+x)
 		}
 		if names[reads] == nil {
-			names[reads] = reads.names()
+			names[reads] = reads.sortedNames()
 		}
-		by := t.putter(i, len(w.nodes))
+		by := t.putterOf(i, len(w.nodes))
 		lists[by] = append(lists[by], &workcore.Task{
-			ID: fmt.Sprintf("%d/%d", entry+1, i+1), Func: functionName(t.Kind, entry), Body: span(low, low+items, t.Bytes), Weight: w.work(low, low+items), Reads: names[reads],
+			ID: fmt.Sprintf("%d/%d", entry+1, i+1), Func: functionName(t.Kind, entry), Body: span(low, low+items, t.Bytes), Weight: w.workOf(low, low+items), Reads: names[reads],
 		})
 	}
 	w.result.Tasks += t.Count
@@ -261,10 +261,10 @@ func (w *world) draw(entry int) {
 	}
 }
 
-// work is that of the items from low to high.
-func (w *world) work(low, high int) float64 { return w.before[high] - w.before[low] }
+// workOf is that of the items from low to high.
+func (w *world) workOf(low, high int) float64 { return w.before[high] - w.before[low] }
 
-func (w *world) fault(format string, args ...any) {
+func (w *world) addFault(format string, args ...any) {
 	if len(w.faults) < 10 {
 		w.faults = append(w.faults, fmt.Sprintf("at %v: ", w.Now().Sub(0))+fmt.Sprintf(format, args...))
 	}
@@ -275,7 +275,7 @@ func (n *node) putTasks() {
 	for len(n.puts) > 0 && !n.dead && !n.world.ended {
 		t := n.puts[0]
 		n.puts = n.puts[1:]
-		n.step(&workcore.Input{Kind: workcore.InPut, Task: t, Key: n.world.key(t.Weight, n.world.Now().Sub(0).Seconds())})
+		n.stepMachine(&workcore.Input{Kind: workcore.InPut, Task: t, Key: n.world.key(t.Weight, n.world.Now().Sub(0).Seconds())})
 		if errors.Is(n.out.Err, workcore.ErrFull) {
 			n.puts = append([]*workcore.Task{t}, n.puts...)
 			return
@@ -297,7 +297,7 @@ func (w *world) kill(n *node) {
 		for _, other := range w.nodes {
 			w.After(w.set.Network.Cost, func() {
 				other.setDataRoster(roster)
-				other.step(&workcore.Input{Kind: workcore.InRoster, Roster: roster})
+				other.stepMachine(&workcore.Input{Kind: workcore.InRoster, Roster: roster})
 			})
 		}
 	})
@@ -310,19 +310,19 @@ func (w *world) withdraw(n *node) {
 	}
 	w.result.Withdrawn++
 	n.withdrawals++
-	n.step(&workcore.Input{Kind: workcore.InWithdraw})
+	n.stepMachine(&workcore.Input{Kind: workcore.InWithdraw})
 	if w.set.Withdrawals.For == 0 {
 		return
 	}
 	w.After(w.set.Withdrawals.For, func() {
 		if n.withdrawals--; n.withdrawals == 0 {
-			n.step(&workcore.Input{Kind: workcore.InWithdraw, Active: true})
+			n.stepMachine(&workcore.Input{Kind: workcore.InWithdraw, Active: true})
 		}
 	})
 }
 
-// step makes a step of the machine and carries out what it asks for.
-func (n *node) step(in *workcore.Input) {
+// stepMachine makes a step of the machine and carries out what it asks for.
+func (n *node) stepMachine(in *workcore.Input) {
 	w := n.world
 	if n.dead || w.ended {
 		return
@@ -334,7 +334,7 @@ func (n *node) step(in *workcore.Input) {
 	n.machine.Step(w.Now(), in, &n.out)
 	out := &n.out
 	if out.Err != nil && !errors.Is(out.Err, workcore.ErrFull) {
-		w.fault("%s: %v", n.peer.Name, out.Err)
+		w.addFault("%s: %v", n.peer.Name, out.Err)
 	}
 	for i := range out.Frames {
 		n.send(&out.Frames[i])
@@ -357,7 +357,7 @@ func (n *node) step(in *workcore.Input) {
 		w.After(at.Sub(w.Now()), func() {
 			if n.wake == at {
 				n.wake = clocksync.MaxInstant
-				n.step(&workcore.Input{Kind: workcore.InTick})
+				n.stepMachine(&workcore.Input{Kind: workcore.InTick})
 			}
 		})
 	}
@@ -366,7 +366,7 @@ func (n *node) step(in *workcore.Input) {
 	for i := range runs {
 		n.start(&runs[i])
 	}
-	n.note()
+	n.noteState()
 	n.planData()
 	if results > 0 && len(n.puts) > 0 {
 		w.After(0, n.putTasks)
@@ -384,32 +384,32 @@ func (n *node) send(f *workcore.Frame) {
 		w.result.Moved += len(f.Parcel.Leases)
 	}
 	to, frame := w.nodes[w.places[f.To.Name]], f.Kept()
-	n.transmit(to, bytes, func() {
+	n.scheduleArrival(to, bytes, func() {
 		if w.bend == nil || w.bend(&frame, to) {
-			to.step(&workcore.Input{Kind: workcore.InFrame, Frame: &frame})
+			to.stepMachine(&workcore.Input{Kind: workcore.InFrame, Frame: &frame})
 		}
 	})
 }
 
-// transmit has something happen once bytes have come to a node, if they come.
-func (n *node) transmit(to *node, bytes int, do func()) {
+// scheduleArrival has something happen once bytes have come to a node, if they come.
+func (n *node) scheduleArrival(to *node, bytes int, do func()) {
 	w, net := n.world, &n.world.set.Network
 	travel := func() time.Duration {
 		if w.links != nil && n != to {
-			return w.links.arrival(w.Now(), n.place, to.place, bytes).Sub(w.Now())
+			return w.links.arrivalOf(w.Now(), n.place, to.place, bytes).Sub(w.Now())
 		}
-		cost, all := net.times(n.place, to.place, bytes)
+		cost, all := net.linkTimes(n.place, to.place, bytes)
 		return cost + all
 	}
-	for _, d := range net.delays(w.World, travel) {
+	for _, d := range net.drawDelays(w.World, travel) {
 		at := max(w.Now().Add(d), n.last[to.place]) // Frames between two members stay in order.
 		n.last[to.place] = at
 		w.After(at.Sub(w.Now()), do)
 	}
 }
 
-// delays draws how long the copies of a frame take that arrive, each of which travels for a time.
-func (n *Network) delays(w *sim.World, travel func() time.Duration) (list []time.Duration) {
+// drawDelays draws how long the copies of a frame take that arrive, each of which travels for a time.
+func (n *Network) drawDelays(w *sim.World, travel func() time.Duration) (list []time.Duration) {
 	copies := 1
 	if n.Double > 0 && w.Rand.Float64() < n.Double {
 		copies = 2
@@ -439,7 +439,7 @@ func (n *node) record(r *workcore.Result) {
 	for i := low; i < high; i++ {
 		if w.counts[i]++; w.counts[i] > 1 {
 			w.result.Twice++
-			w.fault("item %d of task %s is recorded %d times", i+1, r.ID, w.counts[i])
+			w.addFault("item %d of task %s is recorded %d times", i+1, r.ID, w.counts[i])
 			continue
 		}
 		w.left--
@@ -467,13 +467,13 @@ func (n *node) start(r *workcore.Run) {
 	var number int
 	_, _ = fmt.Sscan(entry, &number) // As draw wrote it.
 	if list := n.runs; len(list) > 0 && !slices.Contains(list, number+1) {
-		n.world.fault("%s got task %s, and cannot run its function", n.peer.Name, r.Task.ID)
+		n.world.addFault("%s got task %s, and cannot run its function", n.peer.Name, r.Task.ID)
 	}
 	*s = slot{runs: true, bag: kind == Bag, remote: r.Account != n.peer, event: s.event + 1, low: low, at: low, high: high, since: n.world.Now(), yield: n.world.yields[number], reads: r.Task.Reads}
 	n.awaitEnd(r.Slot)
 	if s.bag {
 		s.told = high - low
-		n.step(&workcore.Input{Kind: workcore.InItems, Slot: r.Slot, Items: s.told})
+		n.stepMachine(&workcore.Input{Kind: workcore.InItems, Slot: r.Slot, Items: s.told})
 	}
 }
 
@@ -493,27 +493,27 @@ func (n *node) after(i int, at clocksync.Instant, do func()) {
 // awaitEnd waits for the end of the function.
 func (n *node) awaitEnd(i int) {
 	s := &n.slots[i]
-	n.after(i, n.speed.end(s.since, n.world.work(s.at, s.high)), func() {
+	n.after(i, n.speed.endOfWork(s.since, n.world.workOf(s.at, s.high)), func() {
 		n.spend(s, s.high)
 		result := span(s.low, s.high, 0)
 		*s = slot{event: s.event + 1}
-		n.step(&workcore.Input{Kind: workcore.InDone, Slot: i, Step: &workcore.Step{Record: workcore.Record{Fate: workcore.Done, Result: result}}})
+		n.stepMachine(&workcore.Input{Kind: workcore.InDone, Slot: i, Step: &workcore.Step{Record: workcore.Record{Fate: workcore.Done, Result: result}}})
 	})
 }
 
 // spend counts the time in which a slot has worked up to item at.
 func (n *node) spend(s *slot, at int) {
 	n.busy += n.world.Now().Sub(s.since)
-	n.world.result.Done += n.world.work(s.at, at)
+	n.world.result.Done += n.world.workOf(s.at, at)
 	s.at, s.since = at, n.world.Now()
 }
 
 // nextYield is when a bag yields next, and before which item.
 func (n *node) nextYield(s *slot) (at clocksync.Instant, item int) {
 	w := n.world
-	work := n.speed.work(s.since, s.since.Add(s.yield)) * (1 - 1e-9)
-	item = s.at + 1 + sort.Search(s.high-s.at-1, func(i int) bool { return w.work(s.at, s.at+1+i) >= work })
-	return n.speed.end(s.since, w.work(s.at, item)), item
+	work := n.speed.workBetween(s.since, s.since.Add(s.yield)) * (1 - 1e-9)
+	item = s.at + 1 + sort.Search(s.high-s.at-1, func(i int) bool { return w.workOf(s.at, s.at+1+i) >= work })
+	return n.speed.endOfWork(s.since, w.workOf(s.at, item)), item
 }
 
 // advance brings a bag to its last yield.
@@ -524,7 +524,7 @@ func (n *node) advance(s *slot) {
 			return
 		}
 		n.busy += at.Sub(s.since)
-		n.world.result.Done += n.world.work(s.at, item)
+		n.world.result.Done += n.world.workOf(s.at, item)
 		s.at, s.since = item, at
 	}
 }
@@ -538,7 +538,7 @@ func (n *node) tellItems() {
 		}
 		if n.advance(s); s.high-s.at != s.told {
 			s.told = s.high - s.at
-			n.step(&workcore.Input{Kind: workcore.InItems, Slot: i, Items: s.told})
+			n.stepMachine(&workcore.Input{Kind: workcore.InItems, Slot: i, Items: s.told})
 		}
 	}
 }
@@ -590,7 +590,7 @@ func (n *node) yield(i int) {
 	r.Rest = span(s.at, s.high, bytes)
 	s.low, s.part, s.save, s.waits, s.told = s.at, 0, false, true, s.high-s.at
 	s.event++
-	n.step(&workcore.Input{Kind: workcore.InYield, Slot: i, Step: &workcore.Step{Record: r}, Items: s.told})
+	n.stepMachine(&workcore.Input{Kind: workcore.InYield, Slot: i, Step: &workcore.Step{Record: r}, Items: s.told})
 }
 
 // entryOf is the function of an item, and the bytes of its tasks.
@@ -625,7 +625,7 @@ func (n *node) halt(s *slot) {
 	}
 	if n.advance(s); !s.waits {
 		n.busy += n.world.Now().Sub(s.since)
-		n.world.result.Done += min(n.speed.work(s.since, n.world.Now()), n.world.work(s.at, s.high))
+		n.world.result.Done += min(n.speed.workBetween(s.since, n.world.Now()), n.world.workOf(s.at, s.high))
 	}
 	*s = slot{event: s.event + 1}
 }
@@ -634,7 +634,7 @@ func (n *node) halt(s *slot) {
 func (n *node) stopSlot(i int) {
 	n.halt(&n.slots[i])
 	n.world.After(0, func() {
-		n.step(&workcore.Input{Kind: workcore.InDone, Slot: i, Step: &workcore.Step{Record: workcore.Record{Fate: workcore.Failed, Error: "stopped"}}})
+		n.stepMachine(&workcore.Input{Kind: workcore.InDone, Slot: i, Step: &workcore.Step{Record: workcore.Record{Fate: workcore.Failed, Error: "stopped"}}})
 	})
 }
 
@@ -643,5 +643,5 @@ func (n *node) stopAll() {
 		n.halt(&n.slots[i])
 	}
 	n.ended = n.world.Now()
-	n.lane.end(n.ended)
+	n.lane.endLane(n.ended)
 }

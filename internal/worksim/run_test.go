@@ -198,7 +198,7 @@ func TestSpeed(t *testing.T) {
 		for _, from := range []time.Duration{0, time.Millisecond, 3500 * time.Microsecond, time.Hour} {
 			for _, work := range []float64{1e-4, 0.01, 1, 1000} {
 				at := clocksync.Instant(from)
-				if got := s.work(at, s.end(at, work)); math.Abs(got-work) > 1e-6*work+1e-8 {
+				if got := s.workBetween(at, s.endOfWork(at, work)); math.Abs(got-work) > 1e-6*work+1e-8 {
 					t.Errorf("begin %v, from %v: %v of %v", begin, from, got, work)
 				}
 			}

@@ -247,8 +247,8 @@ func (s *Scenario) Strategy(name, text string) error {
 
 const notSimulated = "a synchronizer plans for the strategy %s, and none is simulated: use another kind"
 
-// nodes is how many there are.
-func (s *Scenario) nodes() (n int) {
+// countNodes is how many there are.
+func (s *Scenario) countNodes() (n int) {
 	for i := range s.Nodes {
 		n += s.Nodes[i].Count
 	}
@@ -258,28 +258,28 @@ func (s *Scenario) nodes() (n int) {
 // checker reports faults at the values of paths.
 type checker struct{ doc *yamlconf.Doc }
 
-func (c checker) need(ok bool, path, format string, args ...any) {
+func (c checker) needTrue(ok bool, path, format string, args ...any) {
 	if !ok {
 		c.doc.FaultAt(path, format, args...)
 	}
 }
 
-func (c checker) number(x, low, high float64, path string) {
-	c.need(x >= low && x <= high, path, "%v is out of range: write %v to %v", x, low, high) // Also NaN.
+func (c checker) checkNumber(x, low, high float64, path string) {
+	c.needTrue(x >= low && x <= high, path, "%v is out of range: write %v to %v", x, low, high) // Also NaN.
 }
 
-func (c checker) count(n, low, high int, path string) {
-	c.need(n >= low && n <= high, path, "%d is out of range: write %d to %d", n, low, high)
+func (c checker) checkCount(n, low, high int, path string) {
+	c.needTrue(n >= low && n <= high, path, "%d is out of range: write %d to %d", n, low, high)
 }
 
-func (c checker) within(d, least, most time.Duration, path string) {
-	c.need(d >= least && d <= most, path, "%v is out of range: write %v to %v", d, least, most)
+func (c checker) checkWithin(d, least, most time.Duration, path string) {
+	c.needTrue(d >= least && d <= most, path, "%v is out of range: write %v to %v", d, least, most)
 }
 
 // check reports what is wrong with the values.
 func (s *Scenario) check(doc *yamlconf.Doc) {
 	c := checker{doc}
-	c.need(len(s.Nodes) > 0, "nodes", "the list is empty: write one group at least, or the number of nodes")
+	c.needTrue(len(s.Nodes) > 0, "nodes", "the list is empty: write one group at least, or the number of nodes")
 	total := 0
 	for i := range s.Nodes {
 		at := "nodes"
@@ -289,51 +289,51 @@ func (s *Scenario) check(doc *yamlconf.Doc) {
 		s.Nodes[i].check(c, at, len(s.Tasks))
 		total += s.Nodes[i].Count
 	}
-	c.need(total <= maxNodes, "nodes", "there are %d nodes, and at most %d are allowed", total, maxNodes)
-	s.Network.check(c)
+	c.needTrue(total <= maxNodes, "nodes", "there are %d nodes, and at most %d are allowed", total, maxNodes)
+	s.Network.checkNetwork(c)
 	s.checkNetwork(c, total)
-	c.count(s.Data.Count, 0, maxObjects, "data.count")
-	c.count(s.Data.Bytes, 0, maxObject, "data.bytes")
+	c.checkCount(s.Data.Count, 0, maxObjects, "data.count")
+	c.checkCount(s.Data.Bytes, 0, maxObject, "data.bytes")
 	s.checkWork(doc)
-	c.need(!s.Work.Strategy.Central(), "work.strategy.kind", notSimulated, s.Work.Strategy.Kind)
-	c.need(len(s.Tasks) > 0, "tasks", "the list is empty: write tasks to put")
+	c.needTrue(!s.Work.Strategy.Central(), "work.strategy.kind", notSimulated, s.Work.Strategy.Kind)
+	c.needTrue(len(s.Tasks) > 0, "tasks", "the list is empty: write tasks to put")
 	items := 0
 	for i := range s.Tasks {
 		t, at := &s.Tasks[i], fmt.Sprintf("tasks[%d]", i)
 		items = min(items+t.check(c, at, total), maxItems+1)
-		c.need(t.Reads >= 0 && t.Reads <= s.Data.Count && t.Reads <= workcore.MaxReads, at+".reads", "%d is out of range: write 0 to %d, and set data.count to the number of objects", t.Reads, min(s.Data.Count, workcore.MaxReads))
-		c.need(t.Reads == 0 || t.Kind == Plain, at+".reads", "a bag reads no data here: write kind: %s", Plain)
+		c.needTrue(t.Reads >= 0 && t.Reads <= s.Data.Count && t.Reads <= workcore.MaxReads, at+".reads", "%d is out of range: write 0 to %d, and set data.count to the number of objects", t.Reads, min(s.Data.Count, workcore.MaxReads))
+		c.needTrue(t.Reads == 0 || t.Kind == Plain, at+".reads", "a bag reads no data here: write kind: %s", Plain)
 	}
-	c.need(items <= maxItems, "tasks", "there are more than %d tasks and items of bags: give them more weight instead", maxItems)
+	c.needTrue(items <= maxItems, "tasks", "there are more than %d tasks and items of bags: give them more weight instead", maxItems)
 	s.checkKills(c)
 	d := &s.Withdrawals
-	c.count(d.Count, 0, maxItems, "withdrawals.count")
-	c.within(d.From, 0, maxTime, "withdrawals.from")
-	c.within(d.Until, d.From, maxTime, "withdrawals.until")
-	c.within(d.For, 0, maxTime, "withdrawals.for")
+	c.checkCount(d.Count, 0, maxItems, "withdrawals.count")
+	c.checkWithin(d.From, 0, maxTime, "withdrawals.from")
+	c.checkWithin(d.Until, d.From, maxTime, "withdrawals.until")
+	c.checkWithin(d.For, 0, maxTime, "withdrawals.for")
 }
 
-func (n *Network) check(c checker) {
-	c.within(n.Cost, 0, maxFrame, "network.cost")
-	c.within(n.PerByte, 0, time.Second, "network.per_byte")
-	c.within(n.Jitter, 0, maxFrame, "network.jitter")
-	c.number(n.Loss, 0, 0.9, "network.loss")
-	c.number(n.Double, 0, 1, "network.double")
+func (n *Network) checkNetwork(c checker) {
+	c.checkWithin(n.Cost, 0, maxFrame, "network.cost")
+	c.checkWithin(n.PerByte, 0, time.Second, "network.per_byte")
+	c.checkWithin(n.Jitter, 0, maxFrame, "network.jitter")
+	c.checkNumber(n.Loss, 0, 0.9, "network.loss")
+	c.checkNumber(n.Double, 0, 1, "network.double")
 }
 
 // checkNetwork checks the topology of a number of nodes.
 func (s *Scenario) checkNetwork(c checker, nodes int) {
 	n := &s.Network
 	_, err := local.ParseTopology(n.Topology)
-	c.need(err == nil, "network.topology", "%q is no topology: write one of %s", n.Topology, strings.Join(local.Topologies, ", "))
+	c.needTrue(err == nil, "network.topology", "%q is no topology: write one of %s", n.Topology, strings.Join(local.Topologies, ", "))
 	if n.Slow == (Slow{}) {
 		return
 	}
-	c.number(n.Slow.Factor, 1, 1e6, "network.slow.factor")
-	c.count(n.Slow.From, 1, nodes, "network.slow.from")
-	c.count(n.Slow.To, 1, nodes, "network.slow.to")
+	c.checkNumber(n.Slow.Factor, 1, 1e6, "network.slow.factor")
+	c.checkCount(n.Slow.From, 1, nodes, "network.slow.from")
+	c.checkCount(n.Slow.To, 1, nodes, "network.slow.to")
 	linked := err == nil && nodes <= maxNodes && slices.Contains(local.Topology(n.Topology).AppendNeighbours(nil, n.Slow.From-1, nodes), n.Slow.To-1)
-	c.need(linked, "network.slow", "there is no link between the nodes %d and %d: write two neighbours of the topology", n.Slow.From, n.Slow.To)
+	c.needTrue(linked, "network.slow", "there is no link between the nodes %d and %d: write two neighbours of the topology", n.Slow.From, n.Slow.To)
 }
 
 // Resize has another number of nodes, of the kind of the only group, and as many tasks and objects for each as before.
@@ -366,72 +366,72 @@ func (s *Scenario) Resize(nodes int) error {
 }
 
 func (g *Group) check(c checker, at string, tasks int) {
-	c.count(g.Count, 1, maxNodes, at+".count")
-	c.number(g.Speed, 1e-3, maxNumber, at+".speed")
+	c.checkCount(g.Count, 1, maxNodes, at+".count")
+	c.checkNumber(g.Speed, 1e-3, maxNumber, at+".speed")
 	if g.Fastest != 0 {
-		c.need(g.Fastest >= g.Speed && g.Fastest <= maxNumber, at+".fastest", "%v is out of range: write %v, which is speed, to %v", g.Fastest, g.Speed, maxNumber)
+		c.needTrue(g.Fastest >= g.Speed && g.Fastest <= maxNumber, at+".fastest", "%v is out of range: write %v, which is speed, to %v", g.Fastest, g.Speed, maxNumber)
 	}
-	c.count(g.Slots, 0, maxNodes, at+".slots")
+	c.checkCount(g.Slots, 0, maxNodes, at+".slots")
 	for i, entry := range g.Runs {
-		c.count(entry, 1, tasks, fmt.Sprintf("%s.runs[%d]", at, i))
+		c.checkCount(entry, 1, tasks, fmt.Sprintf("%s.runs[%d]", at, i))
 	}
 	ch, at := &g.Changes, at+".changes"
-	c.within(ch.Every, 0, maxTime, at+".every")
-	c.within(ch.Shift, 0, maxTime, at+".shift")
-	c.need(len(ch.Steps) > 0 || ch.Every == 0 && ch.Shift == 0, at, "there are no steps: write steps: [{at: 1s, factor: 0.5}]")
-	c.need(len(ch.Steps) <= maxSteps, at+".steps", "there are %d steps, and at most %d are allowed", len(ch.Steps), maxSteps)
-	c.need(ch.Every == 0 || ch.Every >= time.Millisecond, at+".every", "%v is out of range: write 1ms or more, or leave it out", ch.Every)
+	c.checkWithin(ch.Every, 0, maxTime, at+".every")
+	c.checkWithin(ch.Shift, 0, maxTime, at+".shift")
+	c.needTrue(len(ch.Steps) > 0 || ch.Every == 0 && ch.Shift == 0, at, "there are no steps: write steps: [{at: 1s, factor: 0.5}]")
+	c.needTrue(len(ch.Steps) <= maxSteps, at+".steps", "there are %d steps, and at most %d are allowed", len(ch.Steps), maxSteps)
+	c.needTrue(ch.Every == 0 || ch.Every >= time.Millisecond, at+".every", "%v is out of range: write 1ms or more, or leave it out", ch.Every)
 	works := false
 	for i, s := range ch.Steps {
 		at := fmt.Sprintf("%s.steps[%d]", at, i)
-		c.within(s.At, 0, maxTime, at+".at")
-		c.number(s.Factor, 0, 1e6, at+".factor")
-		c.need(i == 0 || s.At > ch.Steps[i-1].At, at+".at", "%v is not after the step before: sort the steps by their times", s.At)
-		c.need(ch.Every == 0 || s.At < ch.Every, at+".at", "%v is not before every, %v, when the steps begin again", s.At, ch.Every)
+		c.checkWithin(s.At, 0, maxTime, at+".at")
+		c.checkNumber(s.Factor, 0, 1e6, at+".factor")
+		c.needTrue(i == 0 || s.At > ch.Steps[i-1].At, at+".at", "%v is not after the step before: sort the steps by their times", s.At)
+		c.needTrue(ch.Every == 0 || s.At < ch.Every, at+".at", "%v is not before every, %v, when the steps begin again", s.At, ch.Every)
 		works = works || s.Factor > 0
 	}
 	if n := len(ch.Steps); n > 0 {
-		c.need(works && (ch.Every > 0 || ch.Steps[n-1].Factor > 0), at+".steps", "the nodes stop for good: write a last factor above 0, or kill nodes with kills")
+		c.needTrue(works && (ch.Every > 0 || ch.Steps[n-1].Factor > 0), at+".steps", "the nodes stop for good: write a last factor above 0, or kill nodes with kills")
 	}
 }
 
 // check returns how many items there are.
 func (t *Tasks) check(c checker, at string, nodes int) int {
-	c.count(t.Put.Node, 0, nodes, at+".put.node")
-	c.within(t.Put.At, 0, maxTime, at+".put.at")
-	c.need(t.Kind == Plain || t.Kind == Bag, at+".kind", "%q is no kind of task: write %s or %s", t.Kind, Plain, Bag)
-	c.count(t.Count, 1, maxItems, at+".count")
-	c.within(t.Yield, time.Microsecond, maxTime, at+".yield")
-	c.count(t.Bytes, 0, maxBytes-bodyBytes, at+".bytes")
-	c.count(t.Areas, 0, maxItems, at+".areas")
-	c.need(!t.Put.Split || t.Put.Node == 0, at+".put.split", "node %d puts all tasks: write node: 0", t.Put.Node)
+	c.checkCount(t.Put.Node, 0, nodes, at+".put.node")
+	c.checkWithin(t.Put.At, 0, maxTime, at+".put.at")
+	c.needTrue(t.Kind == Plain || t.Kind == Bag, at+".kind", "%q is no kind of task: write %s or %s", t.Kind, Plain, Bag)
+	c.checkCount(t.Count, 1, maxItems, at+".count")
+	c.checkWithin(t.Yield, time.Microsecond, maxTime, at+".yield")
+	c.checkCount(t.Bytes, 0, maxBytes-bodyBytes, at+".bytes")
+	c.checkCount(t.Areas, 0, maxItems, at+".areas")
+	c.needTrue(!t.Put.Split || t.Put.Node == 0, at+".put.split", "node %d puts all tasks: write node: 0", t.Put.Node)
 	w := &t.Weight
 	switch at := at + ".weight"; {
 	case w.Uniform != nil:
-		c.need(len(w.Uniform) == 2, at+".uniform", "it has %d numbers: write the least and the most, such as [1, 2]", len(w.Uniform))
+		c.needTrue(len(w.Uniform) == 2, at+".uniform", "it has %d numbers: write the least and the most, such as [1, 2]", len(w.Uniform))
 		if len(w.Uniform) == 2 {
-			c.number(w.Uniform[0], leastWork, maxNumber, at+".uniform[0]")
-			c.number(w.Uniform[1], w.Uniform[0], maxNumber, at+".uniform[1]")
+			c.checkNumber(w.Uniform[0], leastWork, maxNumber, at+".uniform[0]")
+			c.checkNumber(w.Uniform[1], w.Uniform[0], maxNumber, at+".uniform[1]")
 		}
 	case w.Linear != nil:
-		c.need(len(w.Linear) == 2, at+".linear", "it has %d numbers: write those of the first and the last item, such as [1, 2]", len(w.Linear))
+		c.needTrue(len(w.Linear) == 2, at+".linear", "it has %d numbers: write those of the first and the last item, such as [1, 2]", len(w.Linear))
 		for i, x := range w.Linear {
-			c.number(x, leastWork, maxNumber, fmt.Sprintf("%s.linear[%d]", at, i))
+			c.checkNumber(x, leastWork, maxNumber, fmt.Sprintf("%s.linear[%d]", at, i))
 		}
 	case w.List != nil:
-		c.need(len(w.List) > 0, at+".list", "the list is empty: write numbers")
+		c.needTrue(len(w.List) > 0, at+".list", "the list is empty: write numbers")
 		for i, x := range w.List {
-			c.number(x, leastWork, maxNumber, fmt.Sprintf("%s.list[%d]", at, i))
+			c.checkNumber(x, leastWork, maxNumber, fmt.Sprintf("%s.list[%d]", at, i))
 		}
 	case w.Exponential != 0:
-		c.number(w.Exponential, leastWork, maxNumber, at+".exponential")
+		c.checkNumber(w.Exponential, leastWork, maxNumber, at+".exponential")
 	default:
-		c.number(w.constant, leastWork, maxNumber, at)
+		c.checkNumber(w.constant, leastWork, maxNumber, at)
 	}
 	if t.Kind == Plain {
 		return t.Count
 	}
-	c.count(t.Items, 1, maxItems, at+".items")
+	c.checkCount(t.Items, 1, maxItems, at+".items")
 	return int(min(int64(t.Count)*int64(t.Items), maxItems+1))
 }
 
@@ -463,16 +463,16 @@ func (s *Scenario) checkWork(doc *yamlconf.Doc) {
 
 func (s *Scenario) checkKills(c checker) {
 	k := &s.Kills
-	c.within(k.From, 0, maxTime, "kills.from")
-	c.within(k.Until, k.From, maxTime, "kills.until")
-	c.within(k.Silence, time.Millisecond, maxTime, "kills.silence")
-	spare := len(s.mortal())
-	c.need(k.Count >= 0 && k.Count <= spare, "kills.count", "%d is out of range: write 0 to %d, since %d nodes put no tasks: tasks are lost with the node that has put them", k.Count, spare, spare)
+	c.checkWithin(k.From, 0, maxTime, "kills.from")
+	c.checkWithin(k.Until, k.From, maxTime, "kills.until")
+	c.checkWithin(k.Silence, time.Millisecond, maxTime, "kills.silence")
+	spare := len(s.mortalNodes())
+	c.needTrue(k.Count >= 0 && k.Count <= spare, "kills.count", "%d is out of range: write 0 to %d, since %d nodes put no tasks: tasks are lost with the node that has put them", k.Count, spare, spare)
 }
 
-// mortal are the nodes that put no tasks.
-func (s *Scenario) mortal() (list []int) {
-	for i := range s.nodes() {
+// mortalNodes are the nodes that put no tasks.
+func (s *Scenario) mortalNodes() (list []int) {
+	for i := range s.countNodes() {
 		if !slices.ContainsFunc(s.Tasks, func(t Tasks) bool { return t.Put.Node == 0 || t.Put.Node == i+1 }) {
 			list = append(list, i)
 		}
@@ -480,8 +480,8 @@ func (s *Scenario) mortal() (list []int) {
 	return list
 }
 
-// draw returns the weight of item i of n.
-func (w *Weight) draw(i, n int, uniform, exponential func() float64) float64 {
+// drawWeight returns the weight of item i of n.
+func (w *Weight) drawWeight(i, n int, uniform, exponential func() float64) float64 {
 	switch {
 	case len(w.Uniform) == 2:
 		return w.Uniform[0] + (w.Uniform[1]-w.Uniform[0])*uniform()

@@ -18,7 +18,7 @@ type speed struct {
 func newSpeed(base float64, changes Changes, begin clocksync.Instant) speed {
 	s := speed{base: base, changes: changes, begin: begin}
 	if changes.Every > 0 {
-		s.period = s.work(s.steady(), s.steady().Add(changes.Every))
+		s.period = s.workBetween(s.steady(), s.steady().Add(changes.Every))
 	}
 	return s
 }
@@ -51,8 +51,8 @@ func (s *speed) at(t clocksync.Instant) (rate float64, until clocksync.Instant) 
 	return s.base * factor, clocksync.MaxInstant
 }
 
-// end returns when work is done that begins at an instant; MaxInstant: never.
-func (s *speed) end(t clocksync.Instant, work float64) clocksync.Instant {
+// endOfWork returns when work is done that begins at an instant; MaxInstant: never.
+func (s *speed) endOfWork(t clocksync.Instant, work float64) clocksync.Instant {
 	for work > 0 {
 		if s.period > 0 && t >= s.steady() && work > 2*s.period {
 			n := math.Floor(work/s.period) - 1
@@ -81,8 +81,8 @@ func (s *speed) end(t clocksync.Instant, work float64) clocksync.Instant {
 // longest is beyond what a run takes.
 const longest = 10_000 * 24 * time.Hour
 
-// work returns what is done between two instants.
-func (s *speed) work(from, to clocksync.Instant) (sum float64) {
+// workBetween returns what is done between two instants.
+func (s *speed) workBetween(from, to clocksync.Instant) (sum float64) {
 	for from < to {
 		if every := s.changes.Every; s.period > 0 && from >= s.steady() && to.Sub(from) > 2*every {
 			n := to.Sub(from)/every - 1

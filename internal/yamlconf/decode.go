@@ -22,7 +22,7 @@ var (
 func (d *Doc) decodeInto(n *node, into any) {
 	v := reflect.ValueOf(into)
 	if v.Kind() != reflect.Pointer || v.IsNil() {
-		panic(fmt.Sprintf("yamlconf: decoding %q into %T, not a pointer", n.where(), into))
+		panic(fmt.Sprintf("yamlconf: decoding %q into %T, not a pointer", n.pathOf(), into))
 	}
 	d.decode(n, v.Elem())
 }
@@ -37,7 +37,7 @@ func (d *Doc) decode(n *node, v reflect.Value) {
 		if n.cutOff() {
 			hint = commaHint
 		}
-		d.fault(n, hint, "no value")
+		d.faultAt(n, hint, "no value")
 		return
 	}
 	if u, ok := reflect.TypeAssert[Unmarshaler](v.Addr()); ok {
@@ -68,19 +68,19 @@ func (d *Doc) decode(n *node, v reflect.Value) {
 		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		d.decodeInt(n, v)
 	default:
-		panic(fmt.Sprintf("yamlconf: %q: cannot decode into %s; use Map for a map", n.where(), v.Type()))
+		panic(fmt.Sprintf("yamlconf: %q: cannot decode into %s; use Map for a map", n.pathOf(), v.Type()))
 	}
 }
 
 func (d *Doc) unmarshal(n *node, read func(Node) error) {
-	before := d.count()
-	if err := read(Node{d, n}); err != nil && d.count() == before {
-		d.fault(n, "", "%v", err)
+	before := d.countFaults()
+	if err := read(Node{d, n}); err != nil && d.countFaults() == before {
+		d.faultAt(n, "", "%v", err)
 	}
 }
 
-// wrong reports a value of another kind than wanted.
-func (d *Doc) wrong(n *node, wanted, hint string) {
+// wrongKind reports a value of another kind than wanted.
+func (d *Doc) wrongKind(n *node, wanted, hint string) {
 	found := n.kind.String()
 	switch n.kind { //nolint:exhaustive // The name of the kind says enough.
 	case KindBool:
@@ -98,8 +98,8 @@ func (d *Doc) wrong(n *node, wanted, hint string) {
 	if d.unread == nil {
 		d.unread = map[string]bool{}
 	}
-	d.unread[n.where()] = true
-	d.fault(n, hint, "expected %s, found %s", wanted, found)
+	d.unread[n.pathOf()] = true
+	d.faultAt(n, hint, "expected %s, found %s", wanted, found)
 }
 
 // clip quotes a scalar for a message and cuts a long one.
@@ -112,7 +112,7 @@ func clip(text string) string {
 
 func (d *Doc) decodeSlice(n *node, v reflect.Value) {
 	if n.kind != KindList {
-		d.wrong(n, "a list", "write [a, b], or one line with a dash for each item")
+		d.wrongKind(n, "a list", "write [a, b], or one line with a dash for each item")
 		return
 	}
 	list := reflect.MakeSlice(v.Type(), len(n.items), len(n.items))
@@ -127,33 +127,33 @@ func (d *Doc) decodeString(n *node, v reflect.Value) {
 	case n.kind == KindText:
 		v.SetString(n.text)
 	case n.kind < KindText:
-		d.wrong(n, "text", "write it in quotes: "+clip(n.text))
+		d.wrongKind(n, "text", "write it in quotes: "+clip(n.text))
 	default:
-		d.wrong(n, "text", "")
+		d.wrongKind(n, "text", "")
 	}
 }
 
 func (d *Doc) decodeBool(n *node, v reflect.Value) {
-	n = d.named(n)
+	n = d.findNamed(n)
 	if n.kind != KindBool {
-		d.wrong(n, "true or false", "write true or false without quotes")
+		d.wrongKind(n, "true or false", "write true or false without quotes")
 		return
 	}
 	v.SetBool(strings.EqualFold(n.text, "true"))
 }
 
 func (d *Doc) decodeFloat(n *node, v reflect.Value) {
-	n = d.named(n)
+	n = d.findNamed(n)
 	if n.kind != KindInt && n.kind != KindFloat {
-		d.wrong(n, "a number", "")
+		d.wrongKind(n, "a number", "")
 		return
 	}
 	f, err := ParseFloat(n.text)
 	switch {
 	case math.IsNaN(f):
-		d.fault(n, "leave the key out if there is no number", "not-a-number is refused")
+		d.faultAt(n, "leave the key out if there is no number", "not-a-number is refused")
 	case err != nil || v.OverflowFloat(f) && !math.IsInf(f, 0):
-		d.fault(n, "", "%s is out of range", strings.Trim(clip(n.text), `"`))
+		d.faultAt(n, "", "%s is out of range", strings.Trim(clip(n.text), `"`))
 	default:
 		v.SetFloat(f)
 	}
@@ -183,9 +183,9 @@ func ParseFloat(text string) (float64, error) {
 }
 
 func (d *Doc) decodeInt(n *node, v reflect.Value) {
-	n = d.named(n)
+	n = d.findNamed(n)
 	if n.kind != KindInt {
-		d.wrong(n, "a whole number", "")
+		d.wrongKind(n, "a whole number", "")
 		return
 	}
 	base := 10
@@ -198,27 +198,27 @@ func (d *Doc) decodeInt(n *node, v reflect.Value) {
 			v.SetInt(i)
 			return
 		}
-		d.fault(n, fmt.Sprintf("write a number from %d to %d", int64(-1)<<(bits-1), int64(1)<<(bits-1)-1), "%s is out of range", strings.Trim(clip(n.text), `"`))
+		d.faultAt(n, fmt.Sprintf("write a number from %d to %d", int64(-1)<<(bits-1), int64(1)<<(bits-1)-1), "%s is out of range", strings.Trim(clip(n.text), `"`))
 		return
 	}
 	if u, err := strconv.ParseUint(strings.TrimPrefix(n.text, "+"), base, bits); err == nil {
 		v.SetUint(u)
 		return
 	}
-	d.fault(n, fmt.Sprintf("write a number from 0 to %d", uint64(math.MaxUint64)>>(64-bits)), "%s is out of range", strings.Trim(clip(n.text), `"`))
+	d.faultAt(n, fmt.Sprintf("write a number from 0 to %d", uint64(math.MaxUint64)>>(64-bits)), "%s is out of range", strings.Trim(clip(n.text), `"`))
 }
 
 func (d *Doc) decodeDuration(n *node, v reflect.Value) {
-	n = d.named(n)
+	n = d.findNamed(n)
 	const wanted = "a duration"
 	const hint = "write a number with a unit: 200ms, 2s, 1m30s"
 	if n.kind > KindText {
-		d.wrong(n, wanted, hint)
+		d.wrongKind(n, wanted, hint)
 		return
 	}
 	t, err := time.ParseDuration(n.text)
 	if err != nil || n.kind != KindText && n.text != "0" {
-		d.wrong(n, wanted, hint)
+		d.wrongKind(n, wanted, hint)
 		return
 	}
 	v.SetInt(int64(t))
@@ -259,7 +259,7 @@ func (d *Doc) decodeStruct(n *node, v reflect.Value) {
 		names[i] = f.name
 	}
 	if n.kind != KindMap {
-		d.wrong(n, "a map", "known keys: "+strings.Join(names, ", "))
+		d.wrongKind(n, "a map", "known keys: "+strings.Join(names, ", "))
 		return
 	}
 	given := make([]bool, len(list))
@@ -277,7 +277,7 @@ func (d *Doc) decodeStruct(n *node, v reflect.Value) {
 			d.decode(item, into)
 		}
 		if list[i].required && into.Kind() == reflect.String && item.kind == KindText && item.text == "" {
-			d.fault(item, "the key needs a value here", "an empty text")
+			d.faultAt(item, "the key needs a value here", "an empty text")
 		}
 	}
 	at := n.pos
@@ -286,7 +286,7 @@ func (d *Doc) decodeStruct(n *node, v reflect.Value) {
 	}
 	for i, f := range list {
 		if f.required && !given[i] {
-			d.add(Fault{Pos: at, Path: n.where(), Message: fmt.Sprintf("missing key %q", f.name), Hint: "the key needs a value here"})
+			d.addFault(Fault{Pos: at, Path: n.pathOf(), Message: fmt.Sprintf("missing key %q", f.name), Hint: "the key needs a value here"})
 		}
 	}
 }
@@ -306,5 +306,5 @@ func (d *Doc) unknownKey(n *node, known []string) {
 	if n.cutOff() {
 		hint = commaHint
 	}
-	d.add(Fault{Pos: n.keyPos, Path: n.where(), Message: message, Hint: hint})
+	d.addFault(Fault{Pos: n.keyPos, Path: n.pathOf(), Message: message, Hint: hint})
 }

@@ -30,7 +30,7 @@ type Forms map[string]func(n Node, into any) error
 //
 // Where src is not YAML or beyond a limit the Doc is nil. Otherwise the Doc is
 // there even with an error: whatever could be decoded is in place, so the
-// caller can go on checking, add faults of its own and return Doc.Err.
+// caller can continue checking, add faults of its own and return Doc.Err.
 func Decode(name string, src []byte, into any) (*Doc, error) {
 	return DecodeWith(nil, name, src, into)
 }
@@ -47,7 +47,7 @@ func DecodeWith(forms Forms, name string, src []byte, into any) (*Doc, error) {
 	if !d.checkBytes(src) {
 		return nil, d.Err()
 	}
-	if d.root = d.parse(strings.Join(d.lines, "\n")); d.root == nil {
+	if d.root = d.parseText(strings.Join(d.lines, "\n")); d.root == nil {
 		return nil, d.Err()
 	}
 	d.decodeInto(d.root, into)
@@ -65,13 +65,13 @@ func (d *Doc) Faulty(path string) bool {
 	})
 }
 
-// count returns the number of faults so far.
-func (d *Doc) count() int { return len(d.list) + d.more }
+// countFaults returns the number of faults so far.
+func (d *Doc) countFaults() int { return len(d.list) + d.more }
 
 // Pos returns where the value at a path starts, and the zero Pos where there is
 // none.
 func (d *Doc) Pos(path string) Pos {
-	if n, ok := d.root.find(path); ok {
+	if n, ok := d.root.findPath(path); ok {
 		return n.pos
 	}
 	return Pos{}
@@ -80,7 +80,7 @@ func (d *Doc) Pos(path string) Pos {
 // KeyPos returns the place of the key that a path ends in; for an item of a
 // list it is the place of the item.
 func (d *Doc) KeyPos(path string) Pos {
-	n, ok := d.root.find(path)
+	n, ok := d.root.findPath(path)
 	switch {
 	case !ok:
 		return Pos{}
@@ -96,8 +96,8 @@ func (d *Doc) KeyPos(path string) Pos {
 // the end is the place after the last character. Where it cannot be found the
 // answer is the start of the scalar.
 func (d *Doc) PosIn(path string, offset int) Pos {
-	if n, ok := d.root.find(path); ok {
-		return d.locate(n, offset)
+	if n, ok := d.root.findPath(path); ok {
+		return d.locateOffset(n, offset)
 	}
 	return Pos{}
 }
@@ -110,10 +110,10 @@ func (d *Doc) Add(f Fault) {
 		return
 	}
 	if f.Line == 0 {
-		n, _ := d.root.find(f.Path)
+		n, _ := d.root.findPath(f.Path)
 		f.Pos = n.pos
 	}
-	d.add(f)
+	d.addFault(f)
 }
 
 // Fault reports a fault at a place.
@@ -150,9 +150,9 @@ func (d *Doc) Note(f Fault) Fault {
 	if f.Line == 0 {
 		f.Pos = d.KeyPos(f.Path)
 	}
-	return d.fill(f)
+	return d.fillSource(f)
 }
 
-func (d *Doc) fault(n *node, hint, format string, args ...any) {
-	d.add(Fault{Pos: n.pos, Path: n.where(), Message: fmt.Sprintf(format, args...), Hint: hint})
+func (d *Doc) faultAt(n *node, hint, format string, args ...any) {
+	d.addFault(Fault{Pos: n.pos, Path: n.pathOf(), Message: fmt.Sprintf(format, args...), Hint: hint})
 }

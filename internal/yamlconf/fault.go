@@ -111,16 +111,16 @@ func (e *Error) Error() string {
 	return strings.Join(parts, "\n")
 }
 
-func (d *Doc) add(f Fault) {
+func (d *Doc) addFault(f Fault) {
 	if len(d.list) >= keptFaults {
 		d.more++
 		return
 	}
-	d.list = append(d.list, d.fill(f))
+	d.list = append(d.list, d.fillSource(f))
 }
 
-// fill adds the file and the source line.
-func (d *Doc) fill(f Fault) Fault {
+// fillSource adds the file and the source line.
+func (d *Doc) fillSource(f Fault) Fault {
 	f.File = d.name
 	if f.Line == 0 {
 		f.Pos = Pos{1, 1}

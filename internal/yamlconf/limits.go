@@ -32,7 +32,7 @@ const marks = ",[]{}:-\"'#&*!|>?%"
 func (d *Doc) checkBytes(src []byte) bool {
 	if len(src) > maxBytes {
 		at := bytes.Count(src[:maxBytes], []byte("\n")) + 1
-		d.add(Fault{
+		d.addFault(Fault{
 			Pos:     Pos{at, 1},
 			Message: fmt.Sprintf("the file is larger than the limit of %d bytes", maxBytes),
 			Hint:    "split it, or move data out of the config",
@@ -40,7 +40,7 @@ func (d *Doc) checkBytes(src []byte) bool {
 		return false
 	}
 	if len(bytes.TrimSpace(src)) == 0 {
-		d.add(Fault{Message: "the file is empty"})
+		d.addFault(Fault{Message: "the file is empty"})
 		return false
 	}
 	before := len(d.list)
@@ -48,7 +48,7 @@ func (d *Doc) checkBytes(src []byte) bool {
 	for i, line := range d.lines {
 		count += d.checkLine(i+1, line)
 		if count > maxMarks {
-			d.add(Fault{
+			d.addFault(Fault{
 				Pos:     Pos{i + 1, 1},
 				Message: fmt.Sprintf("more than %d quotes, brackets, commas, colons and dashes up to here", maxMarks),
 				Hint:    "split the file",
@@ -60,7 +60,7 @@ func (d *Doc) checkBytes(src []byte) bool {
 			continue
 		}
 		if blank++; blank == maxBlankLines+1 {
-			d.add(Fault{Pos: Pos{i + 1, 1}, Message: fmt.Sprintf("more than %d blank lines in a row", maxBlankLines)})
+			d.addFault(Fault{Pos: Pos{i + 1, 1}, Message: fmt.Sprintf("more than %d blank lines in a row", maxBlankLines)})
 		}
 	}
 	return len(d.list) == before
@@ -70,7 +70,7 @@ func (d *Doc) checkBytes(src []byte) bool {
 // returns how many of its characters count as marks.
 func (d *Doc) checkLine(number int, line string) (count int) {
 	if len(line) > maxLineBytes {
-		d.add(Fault{
+		d.addFault(Fault{
 			Pos:     Pos{number, 1},
 			Message: fmt.Sprintf("the line has %d bytes, more than the limit of %d", len(line), maxLineBytes),
 			Hint:    "break it; lists may go over several lines",
@@ -100,7 +100,7 @@ func (d *Doc) checkLine(number int, line string) (count int) {
 			message = fmt.Sprintf("more than %d \"<\" in a row", maxLessThan)
 		}
 		if message != "" {
-			d.add(Fault{Pos: Pos{number, column}, Message: message, Hint: hint})
+			d.addFault(Fault{Pos: Pos{number, column}, Message: message, Hint: hint})
 			return count
 		}
 	}

@@ -72,10 +72,10 @@ func (c *cursor) next(size int) bool {
 	return true
 }
 
-// locate maps an offset in a scalar's text to its place. It reads the source
+// locateOffset maps an offset in a scalar's text to its place. It reads the source
 // again beside the text: characters must agree, blanks may be folded. If they
 // do not agree the start of the scalar is the answer.
-func (d *Doc) locate(n *node, offset int) Pos {
+func (d *Doc) locateOffset(n *node, offset int) Pos {
 	if n.kind >= KindList || n.text == "" {
 		return n.pos
 	}

@@ -82,7 +82,7 @@ func (n Node) Quoted() bool { return n.n.style != stylePlain }
 func (n Node) Pos() Pos { return n.n.pos }
 
 // Path returns the value's path, such as synchronizers.gsync.members.
-func (n Node) Path() string { return n.n.where() }
+func (n Node) Path() string { return n.n.pathOf() }
 
 // Key returns the map key of the value and its place; both are zero for items
 // of a list.
@@ -107,7 +107,7 @@ func (n Node) Each() []Node {
 
 // Get returns the value of a map's key.
 func (n Node) Get(key string) (Node, bool) {
-	if v := n.n.child(key); v != nil {
+	if v := n.n.childOf(key); v != nil {
 		return Node{n.doc, v}, true
 	}
 	return Node{}, false
@@ -116,9 +116,9 @@ func (n Node) Get(key string) (Node, bool) {
 // Decode decodes the value into a pointer, as the function Decode does. The
 // error only tells that faults were reported.
 func (n Node) Decode(into any) error {
-	before := n.doc.count()
+	before := n.doc.countFaults()
 	n.doc.decodeInto(n.n, into)
-	if n.doc.count() != before {
+	if n.doc.countFaults() != before {
 		return errReported
 	}
 	return nil
@@ -129,10 +129,10 @@ func (n Node) Decode(into any) error {
 func (n Node) Names(value func(text string) (value string, ok bool)) { n.doc.names = value }
 
 // Named is Text, or that of the value which it stands for, see Names.
-func (n Node) Named() string { return n.doc.named(n.n).text }
+func (n Node) Named() string { return n.doc.findNamed(n.n).text }
 
-// named is the scalar that a text stands for, in its place, or the node itself.
-func (d *Doc) named(n *node) *node {
+// findNamed is the scalar that a text stands for, in its place, or the node itself.
+func (d *Doc) findNamed(n *node) *node {
 	if d.names == nil || n.kind != KindText {
 		return n
 	}
@@ -147,7 +147,7 @@ func (d *Doc) named(n *node) *node {
 
 // Fault reports a fault at the value. The error is to be returned as it is.
 func (n Node) Fault(format string, args ...any) error {
-	n.doc.add(Fault{Pos: n.n.pos, Path: n.n.where(), Message: fmt.Sprintf(format, args...)})
+	n.doc.addFault(Fault{Pos: n.n.pos, Path: n.n.pathOf(), Message: fmt.Sprintf(format, args...)})
 	return errReported
 }
 

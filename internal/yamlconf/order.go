@@ -25,7 +25,7 @@ func (m Map[T]) Get(key string) (T, bool) {
 // UnmarshalNode implements Unmarshaler.
 func (m *Map[T]) UnmarshalNode(n Node) error {
 	if n.Kind() != KindMap {
-		n.doc.wrong(n.n, "a map", "write one line key: value for each")
+		n.doc.wrongKind(n.n, "a map", "write one line key: value for each")
 		return errReported
 	}
 	*m = make(Map[T], 0, len(n.n.items))

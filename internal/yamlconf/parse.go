@@ -14,15 +14,15 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// parse turns text that passed checkBytes into a tree, or reports why not and
+// parseText turns text that passed checkBytes into a tree, or reports why not and
 // returns nil. Only this file and place.go know the parser's types.
-func (d *Doc) parse(text string) (root *node) {
+func (d *Doc) parseText(text string) (root *node) {
 	defer func() {
 		// The parser panics on some malformed input; that is a fault of the
 		// file, whose place we do not know.
 		if r := recover(); r != nil {
 			root = nil
-			d.add(Fault{
+			d.addFault(Fault{
 				Message: "the YAML parser gave up on this file",
 				Hint:    "look for an unfinished bracket, quote or key, and write it in a simpler form",
 			})
@@ -35,11 +35,11 @@ func (d *Doc) parse(text string) (root *node) {
 	// Duplicate keys are allowed here so that convert finds all of them.
 	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
-		d.add(d.syntaxFault(err))
+		d.addFault(d.syntaxFault(err))
 		return nil
 	}
 	if len(file.Docs) != 1 || file.Docs[0].Body == nil {
-		d.add(Fault{Message: "the file holds no value, only comments or separators"})
+		d.addFault(Fault{Message: "the file holds no value, only comments or separators"})
 		return nil
 	}
 	return d.convert(file.Docs[0].Body, &node{})
@@ -149,7 +149,7 @@ func (d *Doc) checkTokens(tokens token.Tokens) bool {
 			stop = true
 		}
 		if message != "" {
-			d.add(Fault{Pos: tokenPos(tk), Message: message, Hint: hint})
+			d.addFault(Fault{Pos: tokenPos(tk), Message: message, Hint: hint})
 		}
 		if stop {
 			return false // What follows would repeat this fault.
@@ -219,7 +219,7 @@ func (d *Doc) convert(n ast.Node, to *node) *node {
 	case *ast.MappingNode:
 		to.kind, to.pos = KindMap, tokenPos(n.GetToken())
 		if !n.IsFlowStyle && len(n.Values) > 0 {
-			to.pos = d.place(n.Values[0].Key.GetToken())
+			to.pos = d.placeOf(n.Values[0].Key.GetToken())
 		}
 		d.convertEntries(n.Values, to)
 	case *ast.SequenceNode:
@@ -234,13 +234,13 @@ func (d *Doc) convert(n ast.Node, to *node) *node {
 		d.setScalar(to, n.GetToken())
 	default:
 		to.pos = tokenPos(n.GetToken())
-		d.fault(to, "write a scalar, a map or a list", "YAML of this form is refused")
+		d.faultAt(to, "write a scalar, a map or a list", "YAML of this form is refused")
 	}
 	return to
 }
 
 func (d *Doc) setScalar(n *node, tk *token.Token) {
-	n.kind, n.text, n.pos = KindText, tk.Value, d.place(tk)
+	n.kind, n.text, n.pos = KindText, tk.Value, d.placeOf(tk)
 	switch tk.Type {
 	case token.SingleQuoteType:
 		n.style = styleSingle
@@ -260,10 +260,10 @@ func (d *Doc) convertEntries(entries []*ast.MappingValueNode, to *node) {
 	seen := make(map[string]Pos, len(entries))
 	for _, e := range entries {
 		tk := e.Key.GetToken()
-		v := d.convert(e.Value, &node{parent: to, key: tk.Value, keyPos: d.place(tk)})
+		v := d.convert(e.Value, &node{parent: to, key: tk.Value, keyPos: d.placeOf(tk)})
 		if first, ok := seen[v.key]; ok {
-			d.add(Fault{
-				Pos: v.keyPos, Path: v.where(),
+			d.addFault(Fault{
+				Pos: v.keyPos, Path: v.pathOf(),
 				Message: fmt.Sprintf("key %q is given twice", v.key),
 				Hint:    fmt.Sprintf("the first is in line %d; remove one of them", first.Line),
 			})

@@ -30,9 +30,9 @@ func quoteKey(key string) string {
 	return strconv.Quote(key)
 }
 
-// where returns the path of a node. It is built when asked for, because the
+// pathOf returns the path of a node. It is built when asked for, because the
 // paths of all nodes together can be far longer than the file.
-func (n *node) where() string {
+func (n *node) pathOf() string {
 	var steps []string
 	for ; n.parent != nil; n = n.parent {
 		switch {
@@ -51,8 +51,8 @@ func (n *node) where() string {
 	return b.String()
 }
 
-// find returns the node at a path, or the last one on the way there and false.
-func (n *node) find(path string) (*node, bool) {
+// findPath returns the node at a path, or the last one on the way there and false.
+func (n *node) findPath(path string) (*node, bool) {
 	for path != "" {
 		var child *node
 		if child, path = n.step(path); child == nil {
@@ -82,11 +82,11 @@ func (n *node) step(path string) (*node, string) {
 	} else if i := strings.IndexAny(path, ".["); i >= 0 {
 		key, rest = path[:i], path[i:]
 	}
-	return n.child(key), rest
+	return n.childOf(key), rest
 }
 
-// child returns the value of a key, or nil.
-func (n *node) child(key string) *node {
+// childOf returns the value of a key, or nil.
+func (n *node) childOf(key string) *node {
 	if n.kind != KindMap {
 		return nil
 	}

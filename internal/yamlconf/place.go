@@ -6,11 +6,11 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// place returns where a scalar's token starts. The parser's own columns drift
+// placeOf returns where a scalar's token starts. The parser's own columns drift
 // behind blanks at the end of a line, and its lines in texts of several lines,
 // so a place where the scalar does not stand is moved to the nearest one where
 // it does: in its line, else in the lines before, else after.
-func (d *Doc) place(tk *token.Token) Pos {
+func (d *Doc) placeOf(tk *token.Token) Pos {
 	at := tokenPos(tk)
 	start := opening(tk)
 	if start == "" || at.Line > len(d.lines) {

@@ -22,7 +22,7 @@ type Server struct {
 	mu    sync.Mutex
 	nats  *embedded.Server // nil while it is stopped.
 	buses []*bus.Bus
-	still chan struct{} // closed when it goes on; nil unless it stands still.
+	still chan struct{} // closed when it continues; nil unless it stands still.
 }
 
 // NewServer starts a server, which ends with the test.
