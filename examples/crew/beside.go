@@ -15,7 +15,7 @@ const partAlone = "alone"
 // alone is the output of a sequential run, and a part of the output of the program.
 type alone struct {
 	Seconds float64 `json:"seconds"` // that the work took
-	Result  any     `json:"result"`  // the same as that of [Report]
+	Result  any     `json:"result"`  // as in [Report]
 }
 
 // runAlone does the whole work in this process, and prints its time and result.

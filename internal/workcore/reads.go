@@ -113,13 +113,24 @@ func (q *queue) each(f func(*open)) {
 	}
 }
 
-// readyHere is the first task of the own account whose data are here.
-func (m *Member) readyHere() *open {
-	return m.accounts.own.waiting.firstReady(m.opts.Ready, m.code)
+// readyHere is the first task of an account here whose data are here, and that account; nil: there is none.
+func (m *Member) readyHere() (account string, best *open) {
+	m.accounts.each(func(name string, s *Store) {
+		if o := s.waiting.firstReady(m.opts.Ready, m.code); o != nil && (best == nil || o.lease.key < best.lease.key) {
+			account, best = name, o
+		}
+	})
+	return account, best
 }
 
-// reads reports whether tasks of the own account read data.
-func (m *Member) reads() bool { return m.opts.Ready != nil && m.accounts.own.account.reads }
+// reads reports whether tasks of the accounts here read data.
+func (m *Member) reads() (reads bool) {
+	if m.opts.Ready == nil || len(m.accounts.taken) == 0 {
+		return m.opts.Ready != nil && m.accounts.own.account.reads
+	}
+	m.accounts.each(func(_ string, s *Store) { reads = reads || s.account.reads })
+	return reads
+}
 
 // Reads reports whether tasks that are or were here in this phase read data.
 func (m *Member) Reads() bool { return m.reads() || m.leased }
@@ -142,17 +153,22 @@ func (m *Member) Waiting(list [][]string) [][]string {
 		add(&m.waiting[i].Lease.Task)
 	}
 	if m.reads() {
-		m.accounts.own.waiting.each(func(o *open) {
-			if m.code.has(o.task.Func) {
-				add(&o.task)
-			}
+		m.accounts.each(func(_ string, s *Store) {
+			s.waiting.each(func(o *open) {
+				if m.code.has(o.task.Func) {
+					add(&o.task)
+				}
+			})
 		})
 	}
 	return list
 }
 
-// Unwritten is how many names of data tasks of the own account wait for.
-func (m *Member) Unwritten() int { return len(m.accounts.own.account.unwritten()) }
+// Unwritten is how many names of data tasks of the accounts here wait for.
+func (m *Member) Unwritten() (n int) {
+	m.accounts.each(func(_ string, s *Store) { n += len(s.account.unwritten()) })
+	return n
+}
 
 // candidates are tasks that wait here and read the same data.
 type candidates struct {
