@@ -171,6 +171,7 @@ func (d *dataStream) answer(ctx context.Context, phase uint64, q *streamQuestion
 			answers = append(answers, datacore.Message{Kind: datacore.Piece, Name: q.name, At: q.at + i*worklog.PartBytes, Data: part})
 		}
 		return answers, nil
+	default: // 0 and Ask; the machine asks the others of members alone.
 	}
 	news, err := d.unannounced(ctx, phase)
 	if err != nil {

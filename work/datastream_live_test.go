@@ -1,9 +1,9 @@
 package work_test
 
 import (
-	"context"
 	"crypto/sha256"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -39,10 +39,10 @@ func putSum(t *testing.T, s *work.Space, id, name string) {
 }
 
 // wantSums reads the results of a phase: each task is done once, with the data of a megabyte by its seed.
-func wantSums(t *testing.T, ctx context.Context, s *work.Space, n, seed int, options ...work.ResultsOption) {
+func wantSums(t *testing.T, s *work.Space, n, seed int, options ...work.ResultsOption) {
 	t.Helper()
 	want, seen := fmt.Sprintf("%x ", sha256.Sum256(megabyte(seed))), map[string]bool{}
-	for r, err := range work.Results[string](ctx, s, "sum", options...) {
+	for r, err := range work.Results[string](limited(t), s, "sum", options...) {
 		if err != nil || r.Value != want || seen[r.ID] {
 			t.Errorf("task %s: %q, %v; want %q", r.ID, r.Value, err, want)
 		}
@@ -73,10 +73,10 @@ func TestDurableData(t *testing.T) {
 		t.Errorf("%v; want %s", err, want)
 	}
 	for i := range 20 {
-		putSum(t, s, fmt.Sprint(i), "x")
+		putSum(t, s, strconv.Itoa(i), "x")
 	}
 	serveLive(t, list[2])
-	wantSums(t, ctx, s, 20, 3)
+	wantSums(t, s, 20, 3)
 	until(t, func() bool { return dataMessages(t, g) == 0 })
 	putSum(t, s, "never", "x")
 	const want = `data "x": no member has written them, and all wait for the end of the phase: write them before that`
@@ -96,10 +96,10 @@ func TestDurableDataRestart(t *testing.T) {
 		list := g.spaces([]string{"a", "b"}, sumOf(&ran))
 		if start == 1 {
 			for i := range 10 {
-				putSum(t, list[0], fmt.Sprint(i), "x")
+				putSum(t, list[0], strconv.Itoa(i), "x")
 			}
 			serveLive(t, list[1])
-			wantSums(t, limited(t), list[0], 10, 7)
+			wantSums(t, list[0], 10, 7)
 			return
 		}
 		if err := list[1].Write(limited(t), "x", megabyte(7)); err != nil {
@@ -124,12 +124,12 @@ func TestDurableDataOrphan(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 20 {
-		putSum(t, list[1], fmt.Sprint(i), "x")
+		putSum(t, list[1], strconv.Itoa(i), "x")
 	}
 	serveLive(t, list[0])
 	until(t, func() bool { return ran.Load() >= 5 }) // Some are recorded, and are so in the account that is taken over.
 	proxy.hold()
-	wantSums(t, limited(t), list[2], 20, 5, work.Of("b"))
+	wantSums(t, list[2], 20, 5, work.Of("b"))
 	proxy.release()
 }
 
