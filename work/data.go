@@ -3,7 +3,6 @@ package work
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/datacore"
 	"github.com/gopegasus/pegasus/internal/link"
 	"github.com/gopegasus/pegasus/internal/workcore"
+	"github.com/gopegasus/pegasus/internal/worklog"
 )
 
 // spaceData is the part of a space that moves data. The lock of the space guards it.
@@ -19,36 +19,21 @@ type spaceData struct {
 	out     datacore.Output
 	waiting [][]string // memory of planData
 	running [][]string
+	stream  *dataStream // nil: the store is memory
 }
 
-// newSpaceData makes it; nil: the store is not memory, and has no data.
 func newSpaceData(s *Space) *spaceData {
+	d, options := &spaceData{}, datacore.Options{Self: datacore.Peer(s.link.Self()), Phase: s.phase, Cache: s.section.Data.Cache << 20, Classes: s.section.Data.Classes}
 	if s.logs != nil {
-		return nil
+		d.stream = newDataStream(s)
+		options.Phase, options.Piece, options.Store = d.stream.phase, worklog.PartBytes, streamPeer
 	}
-	return &spaceData{machine: datacore.NewMember(datacore.Options{Self: datacore.Peer(s.link.Self()), Phase: s.phase, Cache: s.section.Data.Cache << 20, Classes: s.section.Data.Classes})}
+	d.machine = datacore.NewMember(options)
+	return d
 }
 
-func (d *spaceData) readiness() func([]string) bool {
-	if d == nil {
-		return nil
-	}
-	return d.machine.Ready
-}
-
-// missing returns nil where there are no data.
 func (d *spaceData) missing() func(workcore.Peer, []string) int {
-	if d == nil {
-		return nil
-	}
 	return func(at workcore.Peer, reads []string) int { return d.machine.Missing(datacore.Peer(at), reads) }
-}
-
-func (d *spaceData) wake() clocksync.Instant {
-	if d == nil {
-		return clocksync.MaxInstant
-	}
-	return d.machine.Wake()
 }
 
 // Reads names data that a task reads. The task waits until all of them are written ([Space.Write]), by any member and also
@@ -63,12 +48,12 @@ func Reads(names ...string) PutOption {
 	}
 }
 
-var errDataStore = errors.New("with store: jetstream there are no data that tasks read: use store: memory, or an object store of your own")
-
 // Write writes data under a name, for the tasks of all members in this phase. The space keeps the bytes and shares them
 // with functions, so they must not change. The same bytes may be written again; other bytes under the name are an error that
 // tells both digests. The name has 1 to 128 bytes, and the data have at most 256 MiB. At the end of the phase all
-// data are dropped. It needs store: memory. In a function it takes effect at once, whatever becomes of the task.
+// data are dropped. In a function it takes effect at once, whatever becomes of the task. With store: jetstream it returns once the
+// stream of the space has the data: they outlive all members. It waits while the stream takes nothing, and while it has three
+// quarters of log.most.
 func (s *Space) Write(ctx context.Context, name string, data []byte) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("work: write data %q: %w", name, context.Cause(ctx))
@@ -76,17 +61,44 @@ func (s *Space) Write(ctx context.Context, name string, data []byte) error {
 	digest := sha256.Sum256(data)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.err != nil:
+	if s.err != nil {
 		return fmt.Errorf("work: write data %q: %w", name, s.err)
-	case s.data == nil:
-		return fmt.Errorf("work: write data %q: %w", name, errDataStore)
+	}
+	if s.data.stream != nil {
+		if err := storeData(ctx, s, name, data, digest); err != nil {
+			return err
+		}
 	}
 	if err := s.data.machine.Write(s.link.Now(), name, data, digest, &s.data.out); err != nil {
 		return fmt.Errorf("work: write: %w", err)
 	}
 	s.carryData()
 	s.tell(s.link.Now())
+	return nil
+}
+
+// storeData writes data to the stream. The lock is held, and is free meanwhile.
+func storeData(ctx context.Context, s *Space, name string, data []byte, digest datacore.Digest) error {
+	if err := s.data.machine.Check(name, len(data), digest); err != nil {
+		return fmt.Errorf("work: write: %w", err)
+	}
+	if err := s.wait(ctx, &waiter{ready: func() bool { return !s.logs.full() }}); err != nil {
+		return fmt.Errorf("work: write data %q: the log is three quarters full: raise log.most, or have tasks done: %w", name, err)
+	}
+	phase := s.data.stream.phase
+	s.logs.handed += uint64(len(data))
+	s.mu.Unlock()
+	err := s.logs.log.WriteData(ctx, phase, name, data, digest)
+	s.mu.Lock()
+	s.logs.written += uint64(len(data))
+	switch {
+	case err != nil:
+		return fmt.Errorf("work: write: %w", err)
+	case s.err != nil:
+		return fmt.Errorf("work: write data %q: %w", name, s.err)
+	case phase != s.data.stream.phase:
+		return fmt.Errorf("work: write data %q: the phase has ended meanwhile: write them before all members wait for its end", name)
+	}
 	return nil
 }
 
@@ -113,9 +125,6 @@ func (s *Space) checkReads(t *workcore.Task) error {
 	if len(t.Reads) == 0 {
 		return nil
 	}
-	if s.data == nil {
-		return fmt.Errorf("work: put task %q: %w", t.ID, errDataStore)
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if why := s.data.machine.TooLarge(t.Reads); why != "" {
@@ -127,10 +136,6 @@ func (s *Space) checkReads(t *workcore.Task) error {
 // bindData gives a run the data of its task. The lock is held.
 func (s *Space) bindData(r *run, reads []string) {
 	if len(reads) == 0 {
-		return
-	}
-	if s.data == nil {
-		r.lacks = errDataStore.Error()
 		return
 	}
 	if r.lacks = s.data.machine.Fault(reads); r.lacks != "" {
@@ -145,7 +150,7 @@ func (s *Space) bindData(r *run, reads []string) {
 // planData has the data fetched that tasks here read. The lock is held.
 func (s *Space) planData() {
 	d := s.data
-	if d == nil || s.err != nil {
+	if s.err != nil {
 		return
 	}
 	t := &s.out.Told
@@ -168,6 +173,14 @@ func (s *Space) planData() {
 func (s *Space) carryData() {
 	out := s.data.out
 	s.data.out = datacore.Output{}
+	if d := s.data.stream; d != nil {
+		out.Sends = slices.DeleteFunc(out.Sends, func(m datacore.Send) bool {
+			if m.To == streamPeer {
+				d.take(&m.Message)
+			}
+			return m.To == streamPeer
+		})
+	}
 	if len(out.Sends) > 0 {
 		s.sender.sendData(out.Sends)
 		s.look() // The loop looks when to send again.
@@ -187,35 +200,38 @@ func (s *Space) carryData() {
 }
 
 func (s *Space) tickData(now clocksync.Instant) {
-	if s.data != nil && s.err == nil && now >= s.data.machine.Wake() {
+	if s.err == nil && now >= s.data.machine.Wake() {
 		s.data.machine.Tick(now, &s.data.out)
 		s.carryData()
 	}
 }
 
 func (s *Space) takeDataRoster(r *link.Roster) {
-	if s.data == nil {
-		return
-	}
 	peers := make([]datacore.Peer, len(r.Peers))
 	for i, p := range r.Peers {
 		peers[i] = datacore.Peer(p)
+	}
+	if s.data.stream != nil {
+		peers = append(peers, streamPeer)
+		s.data.stream.announce() // A member that has left may have written what it did not tell.
 	}
 	s.data.machine.SetRoster(s.link.Now(), peers, &s.data.out)
 	s.carryData()
 }
 
-func (s *Space) endData() {
-	if s.data != nil {
-		s.data.machine.EndPhase(s.phase)
+// endData drops the data of a phase. With a log and void they stay, since open tasks continue in the next phase.
+func (s *Space) endData(void bool) {
+	if s.data.stream != nil && void {
+		return
+	}
+	s.data.machine.EndPhase(s.phase)
+	if s.data.stream != nil {
+		s.data.stream.endPhase(s.phase)
 	}
 }
 
 // takeData takes a message about data of another member.
 func (s *Space) takeData(from string, data []byte) error {
-	if s.data == nil {
-		return errDataStore
-	}
 	m, err := datacore.Read(data)
 	if err != nil {
 		return err

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -132,20 +131,6 @@ func many(n int) string {
 		_, _ = fmt.Fprintf(&b, ",n%d", i)
 	}
 	return b.String()
-}
-
-// TestDataStore: the store jetstream has no data, and says so.
-func TestDataStore(t *testing.T) {
-	t.Parallel()
-	g := newLiveStore(t, "jetstream", 1)
-	var ran atomic.Int64
-	s := g.spaces([]string{"a"}, sumOf(&ran))[0]
-	ctx := limited(t)
-	const why = "with store: jetstream there are no data that tasks read: use store: memory, or an object store of your own"
-	errs := []string{fmt.Sprint(s.Write(ctx, "x", nil)), fmt.Sprint(s.Put(ctx, "sum", []string{}, work.ID("t"), work.Reads("x")))}
-	if want := []string{`work: write data "x": ` + why, `work: put task "t": ` + why}; !slices.Equal(errs, want) {
-		t.Errorf("%q; want %q", errs, want)
-	}
 }
 
 // TestLiveDataHolders: the writer dies. Data that another member holds are still there, and tasks that read what died with the

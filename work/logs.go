@@ -25,6 +25,7 @@ type logs struct {
 	stop    context.CancelFunc // of the writers
 	beside  context.Context    //nolint:containedctx // Of the writers, which begin one after the other.
 	ends    chan struct{}      // capacity 1: look whether a phase is over
+	valid   uint64             // the last phase without open tasks when this member came
 	orphans chan struct{}      // capacity 1: look for accounts that nobody has
 
 	// Guarded by the lock of the space:
@@ -82,6 +83,7 @@ func openLogs(ctx context.Context, s *Space) (l *logs, own *workcore.Store, phas
 	if err != nil {
 		return nil, nil, 0, err
 	}
+	l.valid = d.Valid
 	l.beside, l.stop = context.WithCancel(context.WithoutCancel(ctx))
 	l.begin(w)
 	return l, own, d.Phase + 1, nil

@@ -87,7 +87,7 @@ type Space struct {
 	drains    bool                          // Drain was called
 	rule      withdrawRule
 	calls     calls
-	data      *spaceData // nil: the store is no memory
+	data      *spaceData
 }
 
 const (
@@ -223,7 +223,7 @@ func (s *Space) begin(ctx context.Context) (err error) { //nolint:contextcheck /
 	s.rule.renew()
 	s.data = newSpaceData(s)
 	s.machine = workcore.NewMember(workcore.Options{
-		Funcs: funcsHere(s.functions), Ready: s.data.readiness(), Missing: s.data.missing(), Self: workcore.Peer(self), Phase: s.phase, Slots: slots, Strategy: strategy, Topology: local.Topology(s.section.Topology),
+		Funcs: funcsHere(s.functions), Ready: s.data.machine.Ready, Missing: s.data.missing(), Self: workcore.Peer(self), Phase: s.phase, Slots: slots, Strategy: strategy, Topology: local.Topology(s.section.Topology),
 		Limits: workcore.Limits{Retry: s.section.Retry, Losses: s.section.Losses, Open: s.section.Open, Batch: s.section.Objects.Save.Tasks}, Account: own, Stay: s.section.Objects.Stay, Central: s.section.Strategy.Central(),
 	})
 	s.openCalls()
@@ -245,7 +245,7 @@ func (s *Space) begin(ctx context.Context) (err error) { //nolint:contextcheck /
 	}
 	loops := []func(context.Context){s.loop, s.sender.loop, s.awaitEnds}
 	if s.logs != nil {
-		loops = append(loops, s.logs.closePhases, s.logs.adoptOrphans)
+		loops = append(loops, s.logs.closePhases, s.logs.adoptOrphans, s.data.stream.loop)
 	}
 	if s.section.Strategy.Central() {
 		loops = append(loops, s.obeyOrders)
@@ -383,7 +383,7 @@ func (s *Space) loop(ctx context.Context) {
 			s.saveBags()
 		}
 		s.tell(now)
-		next := min(s.wake, s.loopWake, s.calls.wake, s.data.wake(), s.rule.wake, s.nextEstimate(), now.Add(time.Hour))
+		next := min(s.wake, s.loopWake, s.calls.wake, s.data.machine.Wake(), s.rule.wake, s.nextEstimate(), now.Add(time.Hour))
 		for _, f := range s.fetches {
 			next = min(next, f.Wake())
 		}
@@ -598,7 +598,7 @@ func (s *Space) endPhase(void bool) {
 		return
 	}
 	s.phase++
-	s.endData()
+	s.endData(void)
 	if !void {
 		s.forgetLoops()
 		s.ends++

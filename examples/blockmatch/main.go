@@ -78,8 +78,13 @@ func (o *options) job(seed uint64) (*crew.Job, error) {
 	if o.table {
 		return &crew.Job{Compare: o.compare}, nil
 	}
+	alone := o.runAlone
+	if o.calibrated { // A process that sleeps needs no processor.
+		alone = nil
+	}
 	return &crew.Job{
 		Section: o.section(),
+		Alone:   alone,
 		Part: func(s *work.Space) float64 {
 			put := o.put.Load() // Before the open ones, so that no task counts as recorded that is not.
 			return float64(max(0, put-int64(s.Stats().Open))) / float64(o.frames*blocks)
@@ -128,13 +133,27 @@ func (o *options) cost(b block) time.Duration {
 	return time.Duration(part * float64(o.mean))
 }
 
-// run puts and reads one phase after the other, and compares the vectors with those of a sequential run.
-func (o *options) run(ctx context.Context, c *crew.Crew) (*crew.Report, error) {
+// images are all images of the run.
+func (o *options) images() [][]byte {
 	f := newFilm(o.seed)
 	images := make([][]byte, o.frames+1)
 	for i := range images {
 		images[i] = f.image(i)
 	}
+	return images
+}
+
+// runAlone searches all blocks in this process.
+func (o *options) runAlone() (result any, took time.Duration, err error) {
+	images := o.images()
+	begun := time.Now()
+	result, _, err = o.searchAll(images, nil)
+	return result, time.Since(begun), err
+}
+
+// run puts and reads one phase after the other, and compares the vectors with those of a sequential run.
+func (o *options) run(ctx context.Context, c *crew.Crew) (*crew.Report, error) {
+	images := o.images()
 	vectors := map[string]vector{}
 	begun, stop := time.Now(), c.Watch()
 	var err error
@@ -198,12 +217,17 @@ func (o *options) check(images [][]byte, vectors map[string]vector) (digest stri
 	if len(vectors) != o.frames*blocks {
 		return "", 0, fmt.Errorf("vectors: there are %d instead of %d", len(vectors), o.frames*blocks)
 	}
+	return o.searchAll(images, vectors)
+}
+
+// searchAll searches all blocks one after the other, and compares the vectors with the given ones, unless these are nil.
+func (o *options) searchAll(images [][]byte, vectors map[string]vector) (digest string, slept time.Duration, err error) {
 	hash := sha256.New()
 	for frame := 1; frame <= o.frames; frame++ {
 		for i := range blocks {
 			b := block{frame, i}
 			right := search(images[frame-1], images[frame], i, o.places)
-			if got, ok := vectors[b.id()]; !ok || got != right {
+			if got, ok := vectors[b.id()]; vectors != nil && (!ok || got != right) {
 				return "", 0, fmt.Errorf("block %d of image %d: the vector %v differs from %v of a sequential run", i, frame, got, right)
 			}
 			_, _ = fmt.Fprintln(hash, right) // It does not fail.

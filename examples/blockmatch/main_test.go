@@ -32,6 +32,7 @@ func TestBlockmatch(t *testing.T) {
 	results := map[string]bool{}
 	for _, args := range [][]string{
 		{"-frames", "1", "-calibrated", "-processes", "4"},
+		{"-frames", "1", "-calibrated", "-processes", "2", "-store", "jetstream"},
 		{"-frames", "2", "-calibrated", "-processes", "4", "-kill", "1", "-phase", "1", "-mean", "5ms"},
 		{"-frames", "2", "-calibrated", "-processes", "4", "-kill", "1", "-strategy", "receiver", "-mean", "5ms"},
 	} {
@@ -142,7 +143,6 @@ func TestFaults(t *testing.T) {
 	}{
 		{[]string{"-frames", "0"}, "blockmatch: -frames, -phase, -window, -mean: give 1 to 1000 frames, at least one a phase, 0 to 255 pixels, and a time above 0\n"},
 		{[]string{"-strategy", "best"}, "blockmatch: -strategy best: use one of diffusion, receiver, static\n"},
-		{[]string{"-store", "jetstream", "-frames", "1"}, "blockmatch: work: write data \"img/0\": with store: jetstream there are no data that tasks read: use store: memory, or an object store of your own\n"},
 	} {
 		out, err := testprogram.Command(t, c.args...).CombinedOutput()
 		if err == nil || string(out) != c.want {

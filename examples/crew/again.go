@@ -22,25 +22,33 @@ type Run struct {
 // Again runs this program once more, with its flags and further ones, and returns what it has printed. The result of
 // the example has to be a text.
 func Again(ctx context.Context, flags ...string) (*Run, error) {
-	program, err := os.Executable()
-	if err != nil {
+	r := new(Run)
+	if err := runSelf(ctx, r, append(flags, "-json")...); err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, program, append(append(slices.Clone(os.Args[1:]), flags...), "-json")...) //nolint:gosec // It is this program.
+	if r.Seconds <= 0 || r.Result == "" {
+		return nil, fmt.Errorf("run %v: its output has no time or no result", flags)
+	}
+	return r, nil
+}
+
+// runSelf runs this program once more, with its flags and further ones, and reads the object that it prints.
+func runSelf(ctx context.Context, into any, flags ...string) error {
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, program, append(slices.Clone(os.Args[1:]), flags...)...) //nolint:gosec // It is this program.
 	var fault bytes.Buffer
 	cmd.Stderr = &fault
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("run %v: %w: %s", flags, err, strings.TrimSpace(fault.String()))
+		return fmt.Errorf("run %v: %w: %s", flags, err, strings.TrimSpace(fault.String()))
 	}
-	r := new(Run)
-	if err := json.Unmarshal(out, r); err != nil {
-		return nil, fmt.Errorf("run %v: its output %.200q: %w", flags, out, err)
+	if err := json.Unmarshal(out, into); err != nil {
+		return fmt.Errorf("run %v: its output %.200q: %w", flags, out, err)
 	}
-	if r.Seconds <= 0 || r.Result == "" {
-		return nil, fmt.Errorf("run %v: its output %.200q has no time or no result", flags, out)
-	}
-	return r, nil
+	return nil
 }
 
 // compare prints what a comparison of runs has come to.

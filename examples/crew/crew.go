@@ -51,6 +51,9 @@ type Job struct {
 	// Compare runs instead of all the above, without other processes, unless it is nil. It returns what is printed: an object for
 	// -json, and a text.
 	Compare func(ctx context.Context) (object any, text string, err error)
+	// Alone does the whole work in this process without a space, for -beside. It returns the same as [Report.Result], and how long
+	// that took. nil: the example has no such baseline.
+	Alone func() (result any, took time.Duration, err error)
 }
 
 // Report is what the work has come to.
@@ -87,7 +90,7 @@ type Crew struct {
 
 // flags are those of all examples.
 type flags struct {
-	processes, kill         int
+	processes, kill, beside int
 	seed                    uint64
 	json                    bool
 	store, dir              string
@@ -107,6 +110,7 @@ func Main(p *Program) {
 	flag.IntVar(&f.processes, "processes", p.Processes, "`N` processes, the first of them leads and works too")
 	flag.Uint64Var(&f.seed, "seed", 1, "`SEED` of all random choices")
 	flag.IntVar(&f.kill, "kill", 0, "kill `N` random processes that run a task, once 10 % of the work is recorded")
+	flag.IntVar(&f.beside, "beside", 0, "measure `N` times: independent sequential runs, one a process and side by side, and then the program on as many processes; 0 does not measure")
 	flag.BoolVar(&f.json, "json", false, "print one object of JSON")
 	flag.StringVar(&f.store, "store", "memory", "`STORE` of the tasks: memory or jetstream")
 	flag.StringVar(&f.dir, "dir", "", "`DIR` of JetStream: tasks put there before continue; without it, a new directory that is removed at the end")
@@ -114,7 +118,7 @@ func Main(p *Program) {
 	flag.BoolVar(&f.killCreator, "kill-creator", false, "kill the process that has put the work at 10 %; with -store jetstream")
 	flag.StringVar(&f.url, "url", "", "`URL` of the server, of a process that another one has started")
 	flag.StringVar(&f.name, "name", "", "`NAME` of such a process")
-	flag.StringVar(&f.part, "part", "", "`PART` of such a process: server, creator, or none for a member that serves")
+	flag.StringVar(&f.part, "part", "", "`PART` of such a process: server, creator, alone for a sequential run, or none for a member that serves")
 	flag.Parse()
 	log.SetFlags(0)
 	log.SetPrefix(p.Name + ": ")
@@ -133,6 +137,8 @@ func run(p *Program, f *flags) error {
 	switch {
 	case err != nil:
 		return err
+	case f.part == partAlone && job.Alone != nil:
+		return runAlone(job)
 	case f.part == partServer:
 		return serveNATS(ctx, p, f)
 	case f.name != "":
@@ -157,7 +163,12 @@ func run(p *Program, f *flags) error {
 	if f.processes < job.Least {
 		return fmt.Errorf("-processes %d: the configuration names the members %s to %s: run at least %d processes", f.processes, Process(0), Process(job.Least-1), job.Least)
 	}
-	if job.Compare != nil {
+	switch {
+	case f.beside < 0 || f.beside > 100 || f.beside > 0 && (job.Alone == nil || job.Compare != nil || f.kill > 0):
+		return fmt.Errorf("-beside %d: give 1 to 100 rounds, without -kill and -table, and of an example that has a sequential run: uts, or blockmatch without -calibrated", f.beside)
+	case f.beside > 0:
+		return measureBeside(ctx, p, f)
+	case job.Compare != nil:
 		return compare(ctx, f, job)
 	}
 	return lead(ctx, p, f, job)

@@ -15,15 +15,20 @@ import (
 
 func main() {
 	tree := flag.String("tree", "T1", "search the tree `NAME`: T1, T2, T3 (4.1 million nodes each), T1L (102 million)")
+	strategy := flag.String("strategy", "receiver", "move work by `STRATEGY`: receiver or diffusion")
 	crew.Main(&crew.Program{
-		Name: "uts", Processes: 2, Section: "{slots: 1}",
+		Name: "uts", Processes: 2,
 		Functions: []work.Option{work.Bag("uts", search, func(a, b int64) int64 { return a + b })},
 		Job: func(uint64) (*crew.Job, error) {
 			shape, err := shapeOf(*tree)
 			if err != nil {
 				return nil, fmt.Errorf("-tree: %w", err)
 			}
+			if *strategy != "receiver" && *strategy != "diffusion" {
+				return nil, fmt.Errorf("-strategy %s: use receiver or diffusion", *strategy)
+			}
 			return &crew.Job{
+				Section: "{slots: 1, strategy: {kind: " + *strategy + "}}",
 				Put: func(ctx context.Context, s *work.Space) error {
 					return s.Put(ctx, "uts", whole(shape), work.ID("root"))
 				},
@@ -31,7 +36,8 @@ func main() {
 					found, _ := work.Found[int64](s, "uts")
 					return float64(found) / float64(shape.nodes)
 				},
-				Read: func(ctx context.Context, c *crew.Crew) (*crew.Report, error) { return read(ctx, c, shape) },
+				Read:  func(ctx context.Context, c *crew.Crew) (*crew.Report, error) { return read(ctx, c, shape) },
+				Alone: func() (any, time.Duration, error) { nodes, took := count(shape); return nodes, took, nil },
 			}, nil
 		},
 	})
@@ -58,16 +64,21 @@ func read(ctx context.Context, c *crew.Crew, shape *shape) (*crew.Report, error)
 	if nodes++; nodes != shape.nodes { // The root was visited here.
 		return nil, fmt.Errorf("%s has %d nodes, and %d were counted", shape.name, shape.nodes, nodes)
 	}
-	begun, alone := time.Now(), int64(1)
-	b := whole(shape)
-	for b.Len() > 0 {
-		b.Visit(1<<20, &alone)
-	}
-	one := time.Since(begun)
+	_, one := count(shape)
 	return &crew.Report{
 		Took: took, Bound: one / time.Duration(min(c.Processes, runtime.NumCPU())), Result: nodes,
 		Text: fmt.Sprintf("%s has %d nodes, as one process alone counts in %v", shape.name, nodes, one.Round(time.Millisecond)),
 	}, nil
+}
+
+// count visits all nodes of a tree in this process.
+func count(s *shape) (nodes int64, took time.Duration) {
+	begun := time.Now()
+	nodes = 1
+	for b := whole(s); b.Len() > 0; {
+		b.Visit(1<<20, &nodes)
+	}
+	return nodes, time.Since(begun)
 }
 
 // whole is all of a tree but its root.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"math"
+	"slices"
 	"testing"
 
 	"github.com/gopegasus/pegasus/internal/testprogram"
@@ -97,5 +99,38 @@ func TestUTS(t *testing.T) {
 	out, err := testprogram.Command(t, "-tree", "T9").CombinedOutput()
 	if want := "uts: -tree: there is no tree \"T9\": write one of [T1 T1L T2 T3]\n"; err == nil || string(out) != want {
 		t.Errorf("%v: %s; want %s", err, out, want)
+	}
+}
+
+// TestBeside: -beside compares the program with sequential runs, and refuses what it cannot measure.
+func TestBeside(t *testing.T) {
+	out, err := testprogram.Command(t, "-beside", "3", "-strategy", "diffusion", "-json").CombinedOutput()
+	var got struct {
+		Efficiency float64
+		Rounds     []struct {
+			Alone                []float64
+			Together, Efficiency float64
+		}
+	}
+	if err != nil || json.Unmarshal(out, &got) != nil || len(got.Rounds) != 3 {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, r := range got.Rounds {
+		if len(r.Alone) != 2 || r.Alone[0] <= 0 || r.Together <= 0 || math.Abs(r.Efficiency*r.Together*(1/r.Alone[0]+1/r.Alone[1])-1) > 1e-9 {
+			t.Errorf("%+v", r)
+		}
+	}
+	all := []float64{got.Rounds[0].Efficiency, got.Rounds[1].Efficiency, got.Rounds[2].Efficiency}
+	if slices.Sort(all); got.Efficiency != all[1] {
+		t.Errorf("%v is not the middle of %v", got.Efficiency, all)
+	}
+	for want, args := range map[string][]string{
+		"uts: -beside 1: give 1 to 100 rounds, without -kill and -table, and of an example that has a sequential run: uts, or blockmatch without -calibrated\n": {"-beside", "1", "-kill", "1"},
+		"uts: -strategy best: use receiver or diffusion\n": {"-strategy", "best"},
+	} {
+		out, err := testprogram.Command(t, args...).CombinedOutput()
+		if err == nil || string(out) != want {
+			t.Errorf("%v: %s; want %s", err, out, want)
+		}
 	}
 }

@@ -235,7 +235,7 @@ func (m *Member) askNext(now clocksync.Instant, f *fetch, out *Output) {
 	m.ask(now, f, out)
 }
 
-// holder is the member to fetch from: of those that have the data, the one with the fewest fetches of this member. Which
+// holder is the member to fetch from: of those that have the data, the one with the fewest fetches of this member, and the store last. Which
 // of several it is differs from member to member.
 func (m *Member) holder(f *fetch) (best Peer, ok bool) {
 	least, rank := 0, uint64(0)
@@ -244,6 +244,9 @@ func (m *Member) holder(f *fetch) (best Peer, ok bool) {
 			continue
 		}
 		load := 0
+		if p == m.opts.Store {
+			load = maxFetches // More than any other one has.
+		}
 		for _, o := range m.open {
 			if o != f && o.from == p {
 				load++

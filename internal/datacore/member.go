@@ -23,6 +23,7 @@ type Options struct {
 	Phase   uint64 // that the space is in, from 1
 	Cache   int    // bytes of data that were fetched; at least 1
 	Classes int    // how many classes of tasks the member works on at a time; 0: any number
+	Store   Peer   // fetched from if no other one has the data, and in the roster; the zero Peer: none
 	Piece   int    // bytes of each piece but the last one of data, the same for all members; 0: [PieceBytes], the most
 }
 
@@ -152,24 +153,34 @@ func (m *Member) datumOf(name string) *datum {
 	return d
 }
 
-// Write takes data that the program writes. It keeps them, and they must not change. The same data may be written again.
-func (m *Member) Write(now clocksync.Instant, name string, data []byte, digest Digest, out *Output) error {
+// Check returns the error with which Write refuses data.
+func (m *Member) Check(name string, size int, digest Digest) error {
 	if name == "" || len(name) > MaxName {
 		return fmt.Errorf("data %.40q: the name has %d bytes: give it one of 1 to %d", name, len(name), MaxName)
 	}
-	if len(data) > MaxSize {
-		return fmt.Errorf("data %q: they have %d bytes, and at most %d are allowed: write them in parts", name, len(data), MaxSize)
+	if size > MaxSize {
+		return fmt.Errorf("data %q: they have %d bytes, and at most %d are allowed: write them in parts", name, size, MaxSize)
+	}
+	d := m.data[name]
+	switch {
+	case d != nil && d.conflict != "":
+		return fmt.Errorf("%s", d.conflict)
+	case d != nil && d.known && (d.digest != digest || d.size != size):
+		return fmt.Errorf("data %q: they are written already, with the digest %x, and now with %x: give other bytes another name", name, d.digest[:8], digest[:8])
+	case (d == nil || d.seq == 0) && m.listed == MaxNames:
+		return fmt.Errorf("data %q: this member has %d names in this phase, and no more are allowed: write larger data", name, MaxNames)
+	}
+	return nil
+}
+
+// Write takes data that the program writes. It keeps them, and they must not change. The same data may be written again.
+func (m *Member) Write(now clocksync.Instant, name string, data []byte, digest Digest, out *Output) error {
+	if err := m.Check(name, len(data), digest); err != nil {
+		return err
 	}
 	d := m.datumOf(name)
-	switch {
-	case d.conflict != "":
-		return fmt.Errorf("%s", d.conflict)
-	case d.known && (d.digest != digest || d.size != len(data)):
-		return fmt.Errorf("data %q: they are written already, with the digest %x, and now with %x: give other bytes another name", name, d.digest[:8], digest[:8])
-	case d.own:
+	if d.own {
 		return nil
-	case d.seq == 0 && m.listed == MaxNames:
-		return fmt.Errorf("data %q: this member has %d names in this phase, and no more are allowed: write larger data", name, MaxNames)
 	}
 	m.rest.turns++
 	d.size, d.digest = len(data), digest

@@ -2,6 +2,7 @@ package workcore
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -135,6 +136,9 @@ func (m *Member) takeAccount(in *Input) {
 		panic(fmt.Sprintf("workcore: the account of %q is taken over a second time, or from a member that is there", in.ID))
 	}
 	in.Account.leaves, in.Account.away = m.drains, m.leave.away
+	for _, name := range slices.Sorted(maps.Keys(m.accounts.own.account.written)) {
+		in.Account.Write(name)
+	}
 	m.accounts.adoptStore(in.ID, in.Account)
 	if m.leave.away[m.holder] {
 		in.Account.placeAgain(m.holder)

@@ -77,7 +77,7 @@ func TestEntriesAreReadAsTheyWereWritten(t *testing.T) {
 	for _, e := range want {
 		var one []byte
 		one, b.Entries = SplitEntries(b.Entries, 0)
-		c := coder{buf: one[1:], form: formObjects, names: map[string]string{}}
+		c := coder{buf: one[1:], form: formData, names: map[string]string{}}
 		var got entry
 		if c.entry(&got); c.err != nil || len(c.buf) > 0 || !reflect.DeepEqual(got, e) {
 			t.Errorf("read %+v, %v; want %+v", got, c.err, e)

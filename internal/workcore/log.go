@@ -11,9 +11,11 @@ const MaxBatch = 60 << 10
 
 // The forms of the layout of a [Batch].
 const (
-	batchFirst   = 1 // without objects
-	batchObjects = 2
-	batchPart    = 3 // a part of an entry that is too large for a message
+	batchFirst       = 1 // without objects
+	batchObjects     = 2 // without data that tasks read
+	batchObjectsPart = 3 // a part of an entry that is too large for a message
+	batchData        = 4
+	batchPart        = 5 // a part of an entry, as batchObjectsPart
 )
 
 // Batch is one message of the log of an account: entries that became durable together.
@@ -31,11 +33,11 @@ type Batch struct {
 
 // Append appends the encoded batch to dst.
 func (b *Batch) Append(dst []byte) []byte {
-	form := byte(batchObjects)
+	form := byte(batchData)
 	if b.part {
 		form = batchPart
 	}
-	c := coder{buf: append(dst, form), writing: true, form: formObjects}
+	c := coder{buf: append(dst, form), writing: true, form: formData}
 	c.batch(b)
 	return append(c.buf, b.Entries...)
 }
@@ -54,9 +56,8 @@ func ReadBatch(data []byte) (b Batch, err error) {
 	if len(data) == 0 || data[0] < batchFirst || data[0] > batchPart {
 		return b, errors.New("batch of a log: it has another form than this program reads: let all members of the space run the same version, or remove the message if another program has written it")
 	}
-	if b.form = formWaits; data[0] >= batchObjects {
-		b.form, b.part = formObjects, data[0] == batchPart
-	}
+	b.form = [...]byte{batchFirst: formWaits, batchObjects: formObjects, batchObjectsPart: formObjects, batchData: formData, batchPart: formData}[data[0]]
+	b.part = data[0] == batchObjectsPart || data[0] == batchPart
 	c := coder{buf: data[1:], form: b.form, names: map[string]string{}}
 	if c.batch(&b); c.err != nil {
 		return b, fmt.Errorf("batch of a log: %w", c.err)
@@ -155,7 +156,7 @@ func (s *Store) writeEntry(e *entry) {
 	if !s.logs {
 		return
 	}
-	c := coder{buf: s.scratch[:0], writing: true, form: formObjects}
+	c := coder{buf: s.scratch[:0], writing: true, form: formData}
 	c.entry(e)
 	s.scratch = c.buf
 	s.log = append(binary.AppendUvarint(s.log, uint64(len(c.buf))), c.buf...)
@@ -302,6 +303,11 @@ func (s *Store) replay(e *entry) error {
 	case entryStep:
 		if err := e.record.Check(); err != nil {
 			return err
+		}
+		if o := s.account.findTask(e.record.ID); o != nil && o.needs > 0 {
+			for _, name := range o.task.Reads { // They were written when it ran.
+				s.Write(name)
+			}
 		}
 		if o := s.writeRecord(e.seq, &e.record, e.keys); o != Counted {
 			return fmt.Errorf("the record of task %q does not count: it %v", e.record.ID, o)

@@ -210,9 +210,9 @@ func (m *Member) take(now clocksync.Instant, in *Input, out *Output) {
 	case InDemand:
 		m.asked = append(m.asked, local.Demand{Member: in.To, Tasks: max(0, in.Items), Offer: in.Active})
 	case InWritten:
-		m.accounts.own.Write(in.ID)
+		m.accounts.eachStore(func(_ string, s *Store) { s.Write(in.ID) })
 	case InUnwritten:
-		m.accounts.own.failUnwritten()
+		m.accounts.eachStore(func(_ string, s *Store) { s.failUnwritten() })
 	case InUndeclared:
 		m.accounts.own.failUndeclared(m.Undeclared())
 	case InActive:
@@ -517,7 +517,7 @@ func (m *Member) answer(now clocksync.Instant, p *peer, d *Demand, out *Output) 
 	if n := m.accounts.own.countStrange(to); n > 0 { // Those do not wait for this member.
 		share.Tasks = max(share.Tasks, min(cmp.Or(d.Tasks, n), (n+1)/2))
 	}
-	if m.opts.Missing != nil && m.Reads() && !m.leave.gives && !m.accounts.isUnsure(to) {
+	if m.opts.Missing != nil && m.Reads() && !m.leave.gives && !m.accounts.isUnsure(to) && len(m.accounts.taken) == 0 {
 		own, others := m.cheapestTasks(p.Peer, share)
 		m.passedOn(now, p, others[:m.giveChosen(p.Peer, d, own, len(own), others, out)])
 		return

@@ -113,13 +113,24 @@ func (q *queue) eachWaiting(f func(*open)) {
 	}
 }
 
-// readyHere is the first task of the own account whose data are here.
-func (m *Member) readyHere() *open {
-	return m.accounts.own.waiting.firstReady(m.opts.Ready, m.code)
+// readyHere is the first task of an account here whose data are here, and that account; nil: there is none.
+func (m *Member) readyHere() (account string, best *open) {
+	m.accounts.eachStore(func(name string, s *Store) {
+		if o := s.waiting.firstReady(m.opts.Ready, m.code); o != nil && (best == nil || o.lease.key < best.lease.key) {
+			account, best = name, o
+		}
+	})
+	return account, best
 }
 
-// readsData reports whether tasks of the own account read data.
-func (m *Member) readsData() bool { return m.opts.Ready != nil && m.accounts.own.account.reads }
+// readsData reports whether tasks of the accounts here read data.
+func (m *Member) readsData() (reads bool) {
+	if m.opts.Ready == nil || len(m.accounts.taken) == 0 {
+		return m.opts.Ready != nil && m.accounts.own.account.reads
+	}
+	m.accounts.eachStore(func(_ string, s *Store) { reads = reads || s.account.reads })
+	return reads
+}
 
 // Reads reports whether tasks that are or were here in this phase read data.
 func (m *Member) Reads() bool { return m.readsData() || m.leased }
@@ -142,17 +153,22 @@ func (m *Member) Waiting(list [][]string) [][]string {
 		add(&m.waiting[i].Lease.Task)
 	}
 	if m.readsData() {
-		m.accounts.own.waiting.eachWaiting(func(o *open) {
-			if m.code.hasFunction(o.task.Func) {
-				add(&o.task)
-			}
+		m.accounts.eachStore(func(_ string, s *Store) {
+			s.waiting.eachWaiting(func(o *open) {
+				if m.code.hasFunction(o.task.Func) {
+					add(&o.task)
+				}
+			})
 		})
 	}
 	return list
 }
 
-// Unwritten is how many names of data tasks of the own account wait for.
-func (m *Member) Unwritten() int { return len(m.accounts.own.account.unwritten()) }
+// Unwritten is how many names of data tasks of the accounts here wait for.
+func (m *Member) Unwritten() (n int) {
+	m.accounts.eachStore(func(_ string, s *Store) { n += len(s.account.unwritten()) })
+	return n
+}
 
 // candidates are tasks that wait here and read the same data.
 type candidates struct {

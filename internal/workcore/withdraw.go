@@ -141,7 +141,7 @@ func (s *Store) firstStaying() *open {
 // nextHere is the key of the task of an account here that may start here next; false if there is none.
 func (m *Member) nextHere() (key float64, ok bool) {
 	if !m.leave.gives && m.readsData() {
-		if o := m.readyHere(); o != nil {
+		if _, o := m.readyHere(); o != nil {
 			return o.lease.key, true
 		}
 		return 0, false
@@ -161,7 +161,11 @@ func (m *Member) nextHere() (key float64, ok bool) {
 // handHere leases the task of [Member.nextHere] to this member.
 func (m *Member) handHere() (l Lease) {
 	if !m.leave.gives && m.readsData() {
-		return m.accounts.own.handOut(m.readyHere(), m.holder, 0)
+		name, o := m.readyHere()
+		if l = m.accounts.store(name).handOut(o, m.holder, 0); name != "" {
+			l.Task.ID = fullID(name, l.Task.ID)
+		}
+		return l
 	}
 	if !m.leave.gives {
 		l, _ = m.accounts.handTask(m.holder, 0, nil, nil, m.code)
