@@ -100,7 +100,7 @@ func (s *Space) tell(now clocksync.Instant) {
 	t, before := s.toldNow(), &s.told
 	awaits := slices.ContainsFunc(s.waiters, func(w *waiter) bool { return w.awaits })
 	exact := t.Idle != before.Idle || t.Phase != before.Phase || t.Idle && (t.Settled != before.Settled || awaits != s.awaits)
-	if !exact && now < s.estimate.Add(estimatePause) { // The loop looks again then.
+	if !exact && now < s.estimateDue(&t) { // The loop looks again then.
 		return
 	}
 	calls := recordedCalls(s)
@@ -128,6 +128,15 @@ func (s *Space) toldNow() workcore.Told {
 func (s *Space) nextEstimate() clocksync.Instant {
 	if s.toldNow() == s.told && recordedCalls(s) == s.toldCalls || s.entered != s.phase {
 		return clocksync.MaxInstant
+	}
+	t := s.toldNow()
+	return s.estimateDue(&t)
+}
+
+// estimateDue is when the estimates t may be told. Whether tasks wait at all is told sooner: predicates fetch tasks by it.
+func (s *Space) estimateDue(t *workcore.Told) clocksync.Instant {
+	if (t.Queued > 0) != (s.told.Queued > 0) {
+		return s.estimate.Add(turnPause)
 	}
 	return s.estimate.Add(estimatePause)
 }

@@ -3,6 +3,8 @@
 package main
 
 import (
+	"encoding/csv"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -268,5 +270,60 @@ func TestKilledAfterNewBest(t *testing.T) {
 	}
 	if t.Logf("%d of %d runs lost a worker after a tour of a bag", killed, n); killed == 0 {
 		t.Error("no worker was killed after a tour of a bag")
+	}
+}
+
+// envShared names a directory of TSPLIB files with INDEX.csv, which has their optima: name, cities, two columns, optimum.
+const envShared = "PEGASUS_TSP_SHARED"
+
+// TestSharedInstances proves 20 shared instances, and kills a worker in each run: once the search has begun, or at the start of a small
+// instance, which needs no search. An instance that is not proven within a minute does not count, nor one that ends before the kill.
+func TestSharedInstances(t *testing.T) {
+	dir := os.Getenv(envShared)
+	if dir == "" {
+		t.Skip("set " + envShared + " to a directory of TSPLIB files with INDEX.csv")
+	}
+	t.Setenv(envKicks, "1")
+	file, err := os.Open(filepath.Join(dir, "INDEX.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	rows, err := csv.NewReader(file).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const wanted, small = 20, 48 // instances, and cities
+	config, proven := sooner(t), 0
+	for i := 1; i < len(rows) && proven < wanted; i++ {
+		name, spec := rows[i][0], filepath.Join(dir, rows[i][0]+".tsp")
+		cities, err := strconv.Atoi(rows[i][1])
+		optimum, wrong := strconv.Atoi(rows[i][4])
+		if err = errors.Join(err, wrong); err != nil {
+			t.Fatalf("INDEX.csv: %s: %v", name, err)
+		}
+		victim := fmt.Sprintf("w%d", 1+i%3)
+		p := begin(t, "-instance", spec, "-threads", "1", "-time", "1m", "-json", "-v", "-config", config)
+		pids := p.workers(t, p.stderr)
+		when := "at the start"
+		if cities >= small {
+			when = "in the search"
+			if !p.reached(p.stderr, contains(decided)) {
+				when = "none"
+			}
+		}
+		if syscall.Kill(pids[victim], syscall.SIGKILL) != nil {
+			when = "none"
+		}
+		code, r := p.finish(t)
+		t.Logf("%-10s optimum %-6d length %-6d proven %-5v kill %-13s %6.2f s %6d nodes", name, optimum, r.Length, r.Proven, when, r.Seconds, r.Nodes)
+		if when == "none" || !r.Proven {
+			continue
+		}
+		checkProven(t, code, r, spec, optimum)
+		proven++
+	}
+	if proven < wanted {
+		t.Errorf("%d instances are proven with a kill, want %d", proven, wanted)
 	}
 }
