@@ -72,8 +72,8 @@ func TestReportCalls(t *testing.T) {
 	})
 }
 
-// TestQueuedIsToldSoon: whether tasks wait is told sooner than other estimates, as predicates fetch tasks by it.
-func TestQueuedIsToldSoon(t *testing.T) {
+// TestQueuedIsReportedSoon: a member reports that no task waits sooner than other estimates.
+func TestQueuedIsReportedSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		section := config.DefaultWork()
 		section.Slots = 1
@@ -102,7 +102,7 @@ func TestQueuedIsToldSoon(t *testing.T) {
 			release <- struct{}{}
 			time.Sleep(turnPause)
 			if n := queued(); n != want {
-				t.Errorf("%d tasks wait as told, want %d", n, want)
+				t.Errorf("%d tasks wait in the report, want %d", n, want)
 			}
 		}
 	})

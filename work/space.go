@@ -93,7 +93,7 @@ type Space struct {
 const (
 	// estimatePause is the least time between two states that differ in estimates alone.
 	estimatePause = 100 * time.Millisecond
-	// turnPause is the same where tasks begin or cease to wait.
+	// turnPause is the least time before a state in which tasks begin or cease to wait.
 	turnPause = 5 * time.Millisecond
 	// savePause is how often the bag of another member is saved at Yield.
 	savePause = time.Second

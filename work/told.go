@@ -100,7 +100,7 @@ func (s *Space) tell(now clocksync.Instant) {
 	t, before := s.toldNow(), &s.told
 	awaits := slices.ContainsFunc(s.waiters, func(w *waiter) bool { return w.awaits })
 	exact := t.Idle != before.Idle || t.Phase != before.Phase || t.Idle && (t.Settled != before.Settled || awaits != s.awaits)
-	if !exact && now < s.estimateDue(&t) { // The loop looks again then.
+	if !exact && now < s.estimate.Add(pauseOf(&t, before)) { // The loop looks again then.
 		return
 	}
 	calls := recordedCalls(s)
@@ -130,15 +130,15 @@ func (s *Space) nextEstimate() clocksync.Instant {
 		return clocksync.MaxInstant
 	}
 	t := s.toldNow()
-	return s.estimateDue(&t)
+	return s.estimate.Add(pauseOf(&t, &s.told))
 }
 
-// estimateDue is when the estimates t may be told. Whether tasks wait at all is told sooner: predicates fetch tasks by it.
-func (s *Space) estimateDue(t *workcore.Told) clocksync.Instant {
-	if (t.Queued > 0) != (s.told.Queued > 0) {
-		return s.estimate.Add(turnPause)
+// pauseOf returns the least time before a report of t: a short one if tasks begin or cease to wait, as predicates fetch tasks.
+func pauseOf(t, told *workcore.Told) time.Duration {
+	if (t.Queued > 0) != (told.Queued > 0) {
+		return turnPause
 	}
-	return s.estimate.Add(estimatePause)
+	return estimatePause
 }
 
 // Stats are figures of this member's part in the space.
