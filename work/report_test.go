@@ -71,3 +71,39 @@ func TestReportCalls(t *testing.T) {
 		}
 	})
 }
+
+// TestQueuedIsReportedSoon: a member reports that no task waits sooner than other estimates.
+func TestQueuedIsReportedSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		section := config.DefaultWork()
+		section.Slots = 1
+		g := newGroup(section)
+		release := make(chan struct{})
+		a, l := g.spaceOf(t, "a", 1, Func("block", func(ctx context.Context, _ int) (int, error) {
+			select {
+			case <-release:
+			case <-ctx.Done():
+			}
+			return 0, ctx.Err()
+		}))
+		queued := func() int64 {
+			synctest.Wait()
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			return l.told["work.queued"].Int()
+		}
+		for i := range 3 {
+			if err := a.Put(t.Context(), "block", i); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Second)
+		for _, want := range []int64{1, 0} { // The second time little time has passed since the first.
+			release <- struct{}{}
+			time.Sleep(turnPause)
+			if n := queued(); n != want {
+				t.Errorf("%d tasks wait in the report, want %d", n, want)
+			}
+		}
+	})
+}

@@ -93,6 +93,8 @@ type Space struct {
 const (
 	// estimatePause is the least time between two states that differ in estimates alone.
 	estimatePause = 100 * time.Millisecond
+	// turnPause is the least time before a state in which tasks begin or cease to wait.
+	turnPause = 5 * time.Millisecond
 	// savePause is how often the bag of another member is saved at Yield.
 	savePause = time.Second
 	// maxEarly is how many frames of members that are not in the roster are kept for the next one.

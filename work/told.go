@@ -100,7 +100,7 @@ func (s *Space) tell(now clocksync.Instant) {
 	t, before := s.toldNow(), &s.told
 	awaits := slices.ContainsFunc(s.waiters, func(w *waiter) bool { return w.awaits })
 	exact := t.Idle != before.Idle || t.Phase != before.Phase || t.Idle && (t.Settled != before.Settled || awaits != s.awaits)
-	if !exact && now < s.estimate.Add(estimatePause) { // The loop looks again then.
+	if !exact && now < s.estimate.Add(pauseOf(&t, before)) { // The loop looks again then.
 		return
 	}
 	calls := recordedCalls(s)
@@ -129,7 +129,16 @@ func (s *Space) nextEstimate() clocksync.Instant {
 	if s.toldNow() == s.told && recordedCalls(s) == s.toldCalls || s.entered != s.phase {
 		return clocksync.MaxInstant
 	}
-	return s.estimate.Add(estimatePause)
+	t := s.toldNow()
+	return s.estimate.Add(pauseOf(&t, &s.told))
+}
+
+// pauseOf returns the least time before a report of t: a short one if tasks begin or cease to wait, as predicates fetch tasks.
+func pauseOf(t, told *workcore.Told) time.Duration {
+	if (t.Queued > 0) != (told.Queued > 0) {
+		return turnPause
+	}
+	return estimatePause
 }
 
 // Stats are figures of this member's part in the space.

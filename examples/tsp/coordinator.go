@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,9 @@ import (
 
 // memberName is the coordinator's name in the group.
 const memberName = "coordinator"
+
+// kicks is the budget of the local search in each process; 0 is the usual one. A test lowers it, so that bags find tours.
+var kicks int
 
 // globalState is what the coordinator tells: the state of gsync's members in
 // the configuration, where the fields of workers are at rest.
@@ -79,7 +83,7 @@ func newCoordinator(info runInfo, in *tsplib.Instance, gap float64, sc *screen) 
 // search joins the group, cuts the instance into about parts subtasks, and waits
 // in the region until a predicate ends the search or ctx does.
 func (c *coordinator) search(ctx context.Context, url string, parts int) error {
-	im := bnb.NewImprover(c.in, bnb.ImproverOptions{Seed: c.info.Seed, Kicks: c.in.N})
+	im := bnb.NewImprover(c.in, bnb.ImproverOptions{Seed: c.info.Seed, Kicks: cmp.Or(kicks, c.in.N)})
 	if c.given != nil {
 		if err := im.Offer(c.given); err != nil {
 			return err

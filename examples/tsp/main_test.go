@@ -25,7 +25,11 @@ import (
 // envMain makes the test binary the program, as envName makes it a worker.
 const envMain = "PEGASUS_TSP_MAIN"
 
+// envKicks lowers the budget of the local search in the program and its workers.
+const envKicks = "PEGASUS_TSP_KICKS"
+
 func TestMain(m *testing.M) {
+	kicks, _ = strconv.Atoi(os.Getenv(envKicks))
 	if os.Getenv(envMain) != "" || os.Getenv(envName) != "" {
 		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 	}

@@ -3,16 +3,25 @@
 package main
 
 import (
+	"encoding/csv"
+	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/gopegasus/pegasus/configs"
+	"github.com/gopegasus/pegasus/examples/tsp/bnb"
+	"github.com/gopegasus/pegasus/examples/tsp/tsplib"
+	"github.com/gopegasus/pegasus/internal/testcount"
 	"github.com/gopegasus/pegasus/internal/testwait"
 )
 
@@ -209,32 +218,155 @@ func TestServerRestarts(t *testing.T) {
 	checkProven(t, code, r, hard, optimumOfHard())
 }
 
-// envBestKills is how often TestKilledAfterNewBest kills; 3 times without it.
-const envBestKills = "PEGASUS_TSP_BEST_KILLS"
+// shortSilence writes configs/tsp.yaml with a silence of half a second, so that a killed process is missed soon.
+func shortSilence(t *testing.T) string {
+	t.Helper()
+	src, err := configs.Files.ReadFile("tsp.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(string(src), "silence: {after: 2s,", "silence: {after: 500ms,", 1)
+	file := filepath.Join(t.TempDir(), "tsp.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil || text == string(src) {
+		t.Fatal(err)
+	}
+	return file
+}
 
-// bestLine is what a run with -v says of a better tour.
-const bestLine = "NewBest holds"
-
-// TestKilledAfterNewBest (P36) kills a worker at once after a better tour was told to the others, which prune by it: the tour
-// is recorded already, so the optimum is proven.
-func TestKilledAfterNewBest(t *testing.T) {
-	n := 3
-	if text := os.Getenv(envBestKills); text != "" {
-		var err error
-		if n, err = strconv.Atoi(text); err != nil {
-			t.Fatalf("%s: %v", envBestKills, err)
+// reached waits until the program has written something that matches, and reports whether it did before it ended.
+func (p *program) reached(o *output, matches func(string) bool) bool {
+	for {
+		text, more := o.sofar()
+		if matches(text) {
+			return true
+		}
+		select {
+		case <-more:
+		case <-p.done:
+			return matches(o.String())
 		}
 	}
+}
+
+// nearOptimum writes a tour that a double bridge makes a little longer than the optimum. Local search does not undo it, so
+// the search finds better tours.
+func nearOptimum(t *testing.T, spec string) (string, int) {
+	t.Helper()
+	in, err := tsplib.Load(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := bnb.Solve(in, bnb.SolveOptions{Seed: 1})
+	if err != nil || !r.Proven {
+		t.Fatal(r, err)
+	}
+	near, least := []int(nil), math.MaxInt
+	for i := 1; i < in.N-2; i++ {
+		for j := i + 3; j < in.N-2; j++ {
+			for k := j + 3; k < in.N; k++ {
+				tour := slices.Concat(r.Tour[:i], r.Tour[j:k], r.Tour[i:j], r.Tour[k:])
+				length := 0
+				for n, city := range tour {
+					length += in.Dist(city, tour[(n+1)%in.N])
+				}
+				if length > r.Length && length < least {
+					near, least = tour, length
+				}
+			}
+		}
+	}
+	var b strings.Builder
+	for _, city := range near {
+		fmt.Fprintf(&b, "%d ", city+1)
+	}
+	file := filepath.Join(t.TempDir(), "near.tour")
+	if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file, r.Length
+}
+
+// TestKilledAfterNewBest (P36) kills a worker at once after the first NewBest of the search. The others prune by a recorded tour, so
+// the optimum is proven.
+func TestKilledAfterNewBest(t *testing.T) {
+	t.Setenv(envKicks, "1")
+	const spec = "random:80:7"
+	tour, optimum := nearOptimum(t, spec)
+	config, killed := shortSilence(t), 0
+	n := testcount.Of(t, "TSP_BEST_KILLS", 3)
 	for i := range n {
-		victim, nth := fmt.Sprintf("w%d", 1+i%2), 1+i/2%2
-		p := begin(t, "-instance", hard, "-processes", "2", "-threads", "1", "-json", "-v")
+		victim := fmt.Sprintf("w%d", 1+i%2)
+		p := begin(t, "-instance", spec, "-processes", "2", "-threads", "1", "-json", "-v", "-config", config, "-tour", tour)
 		pids := p.workers(t, p.stderr)
-		_ = testwait.Within(time.Second, func() bool { return strings.Count(p.stderr.String(), bestLine) >= nth })
+		found := p.reached(p.stderr, func(text string) bool {
+			_, search, _ := strings.Cut(text, decided)
+			return strings.Contains(search, "NewBest holds")
+		})
 		if err := syscall.Kill(pids[victim], syscall.SIGKILL); err != nil {
 			t.Logf("%s had ended: %v", victim, err)
+		} else if found {
+			killed++
 		}
 		code, r := p.finish(t)
-		checkProven(t, code, r, hard, optimumOfHard())
+		checkProven(t, code, r, spec, optimum)
 		goneBy(t, safety, pids)
+	}
+	if t.Logf("%d of %d runs lost a worker after a tour of a bag", killed, n); killed == 0 {
+		t.Error("no worker was killed after a tour of a bag")
+	}
+}
+
+// envShared names a directory of TSPLIB files with INDEX.csv, which has their optima: name, cities, two columns, optimum.
+const envShared = "PEGASUS_TSP_SHARED"
+
+// TestSharedInstances proves 20 shared instances, and kills a worker in each run: once the search has begun, or at the start of a small
+// instance, which needs no search. An instance that is not proven within a minute does not count, nor one that ends before the kill.
+func TestSharedInstances(t *testing.T) {
+	dir := os.Getenv(envShared)
+	if dir == "" {
+		t.Skip("set " + envShared + " to a directory of TSPLIB files with INDEX.csv")
+	}
+	t.Setenv(envKicks, "1")
+	file, err := os.Open(filepath.Join(dir, "INDEX.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	rows, err := csv.NewReader(file).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const wanted, small = 20, 48 // instances, and cities
+	config, proven := shortSilence(t), 0
+	for i := 1; i < len(rows) && proven < wanted; i++ {
+		name, spec := rows[i][0], filepath.Join(dir, rows[i][0]+".tsp")
+		cities, err := strconv.Atoi(rows[i][1])
+		optimum, wrong := strconv.Atoi(rows[i][4])
+		if err = errors.Join(err, wrong); err != nil {
+			t.Fatalf("INDEX.csv: %s: %v", name, err)
+		}
+		victim := fmt.Sprintf("w%d", 1+i%3)
+		p := begin(t, "-instance", spec, "-threads", "1", "-time", "1m", "-json", "-v", "-config", config)
+		pids := p.workers(t, p.stderr)
+		when := "at the start"
+		if cities >= small {
+			when = "in the search"
+			if !p.reached(p.stderr, contains(decided)) {
+				when = "none"
+			}
+		}
+		if syscall.Kill(pids[victim], syscall.SIGKILL) != nil {
+			when = "none"
+		}
+		code, r := p.finish(t)
+		t.Logf("%-10s optimum %-6d length %-6d proven %-5v kill %-13s %6.2f s %6d nodes", name, optimum, r.Length, r.Proven, when, r.Seconds, r.Nodes)
+		if when == "none" || !r.Proven {
+			continue
+		}
+		checkProven(t, code, r, spec, optimum)
+		proven++
+	}
+	if proven < wanted {
+		t.Errorf("%d instances are proven with a kill, want %d", proven, wanted)
 	}
 }

@@ -107,7 +107,7 @@ func (w *worker) about(o op) request {
 
 // join makes the first tour and enters the group.
 func (w *worker) join(ctx context.Context) error {
-	w.improver = bnb.NewImprover(w.in, bnb.ImproverOptions{Seed: w.info.Seed, Start: bnb.Poor})
+	w.improver = bnb.NewImprover(w.in, bnb.ImproverOptions{Seed: w.info.Seed, Start: bnb.Poor, Kicks: kicks})
 	tour, length := w.improver.Best()
 	w.incumbent.Store(int64(length))
 	if err := w.deliver(ctx, tour, length); err != nil {
