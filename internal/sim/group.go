@@ -29,7 +29,7 @@ type Group struct {
 // NewGroup hosts the synchronizer of a plan whose members are processes. Without a
 // timeline the reference is the monotonic clock of the host.
 func NewGroup(h *Host, plan *plan.Level, timeline clocksync.Timeline) *Group {
-	opt := synccore.Options{Term: 1, Reference: h.Domain, OnDemand: true, Timeline: timeline, Relative: timeline == ""}
+	opt := synccore.Options{Term: 1, Reference: h.Domain, Timeline: timeline, Relative: timeline == ""}
 	if opt.Relative {
 		opt.Timeline = h.readTimeline()
 	}

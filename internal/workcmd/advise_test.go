@@ -72,8 +72,8 @@ func TestAdviseOnOtherFiles(t *testing.T) {
 		}
 	}
 	for journal, want := range map[string]string{
-		"":     "it is empty",
-		"{}":   "it is empty", // It does not end with the line.
+		"":     "the journal is empty",
+		"{}":   "the journal is empty", // It does not end with the line.
 		"{}\n": "the first line is no header of a journal",
 		strings.Replace(string(text), `nap\n`, "", 1) + "{\n":         "line ",
 		strings.Replace(string(text), `0/0/37/1/2/`, `0/0/x/1/2/`, 1): "figures of calls: the text is damaged",
