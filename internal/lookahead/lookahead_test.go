@@ -187,8 +187,10 @@ func BenchmarkTrial(b *testing.B) {
 		for k := range 3 {
 			at := clocksync.Instant(k*100 + i)
 			end := at + 100
-			states[i] = append(states[i], scgs.Part{Seq: uint64(k + 1), Ref: scgs.Ref((k + i) % 2), Open: k == 2,
-				Start: clocksync.Stamp{Domain: "h", Mono: at, Within: clocksync.Around(at, 0)}, End: clocksync.Stamp{Domain: "h", Mono: end, Within: clocksync.Around(end, 0)}})
+			states[i] = append(states[i], scgs.Part{
+				Seq: uint64(k + 1), Ref: scgs.Ref((k + i) % 2), Open: k == 2,
+				Start: clocksync.Stamp{Domain: "h", Mono: at, Within: clocksync.Around(at, 0)}, End: clocksync.Stamp{Domain: "h", Mono: end, Within: clocksync.Around(end, 0)},
+			})
 		}
 	}
 	trial.Reset(names, domains)

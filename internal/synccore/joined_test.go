@@ -3,6 +3,7 @@ package synccore_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -78,7 +79,7 @@ synchronizers:
 // past is the reading and the time that a probe asks for.
 func past(p *wire.Probe) string {
 	if p.AfterTime == clocksync.MinInstant {
-		return fmt.Sprint(int64(p.AfterMono))
+		return strconv.FormatInt(int64(p.AfterMono), 10)
 	}
 	if p.AfterMono == clocksync.MinInstant {
 		return fmt.Sprint("any/", int64(p.AfterTime))
