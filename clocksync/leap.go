@@ -16,8 +16,8 @@ type leapWatch struct {
 
 func noLeap() leapWatch { return leapWatch{last: MaxInstant, over: MinInstant} }
 
-// noteAnnounced is told whether a leap second is coming by a majority that cannot be
-// all wrong, and the offset at the reading now with its drift.
+// noteAnnounced notes whether a majority that cannot be all wrong announces a leap second,
+// and the offset at the reading now with its drift.
 func (l *leapWatch) noteAnnounced(coming bool, now Instant, offset Interval, drift float64) {
 	l.last = MaxInstant
 	if !coming || !offset.Bounded() {

@@ -125,7 +125,7 @@ func (v *server) largestDrift() (drift float64) {
 	return drift
 }
 
-// checkSample checks what a sample says by itself.
+// checkSample checks the fields of a sample, without the samples before it.
 func (s *Sample) checkSample() Reason {
 	switch {
 	case s.Source == "", s.Server == "", s.Timeline == "",

@@ -3,7 +3,6 @@ package web_test
 import (
 	"context"
 	"errors"
-	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -24,26 +23,14 @@ func post(t *testing.T, url, body string, header map[string]string) answer {
 		t.Fatal(err)
 	}
 	for name, value := range header {
-		if value == "" {
-			continue
-		}
-		if r.Header.Set(name, value); name == "Host" {
-			r.Host = value
+		if value != "" {
+			r.Header.Set(name, value)
 		}
 	}
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return answer{resp.StatusCode, resp.Header, string(text)}
+	return send(t, r)
 }
 
-// token reads the one of the stream.
+// token reads the token of the stream.
 func token(t *testing.T, url string) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -83,9 +83,15 @@ func do(t *testing.T, method, url string, header ...string) answer {
 	}
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
-		if header[i] == "Host" {
-			r.Host = header[i+1]
-		}
+	}
+	return send(t, r)
+}
+
+// send sends a request, to the host of its header if there is one.
+func send(t *testing.T, r *http.Request) answer {
+	t.Helper()
+	if host := r.Header.Get("Host"); host != "" {
+		r.Host = host
 	}
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {

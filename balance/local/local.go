@@ -116,8 +116,8 @@ func waitAfter(refusals int, again, longest time.Duration) time.Duration {
 	return wait
 }
 
-// loadToCompare is Load as a number to compare: one that is not known is less than any that
-// is, and more than 0.
+// loadToCompare is Load as a number to compare: an unknown load is less than each known load,
+// and more than 0.
 func (n *Neighbour) loadToCompare() float64 {
 	if n.Load >= 0 && n.Load <= math.MaxFloat64 {
 		return n.Load
@@ -185,7 +185,7 @@ func (n *Neighbour) loadOrZero() float64 {
 // maxLoad is more than any member has.
 const maxLoad = 1e12
 
-// findNeighbour returns what is known of a member, nil if it is no neighbour.
+// findNeighbour returns the neighbour of that name; nil if there is none.
 func (v *View) findNeighbour(name string) *Neighbour {
 	for i := range v.Neighbours {
 		if v.Neighbours[i].Name == name {

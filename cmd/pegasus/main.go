@@ -1,6 +1,6 @@
-// Command pegasus checks configurations and runs the synchronizers of one, by default on a NATS
-// server inside the process; it shows a run while it lasts; and it finds the global states of
-// traces. "pegasus help" tells the rest.
+// Command pegasus checks configurations, runs the synchronizers of a configuration, shows a run,
+// and finds the global states of traces. Without a server it starts a NATS server inside the
+// process. "pegasus help" lists all commands.
 package main
 
 import (

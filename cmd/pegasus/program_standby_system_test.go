@@ -42,7 +42,7 @@ program:
 `
 
 // TestLeadersOfAProgramAreKilled kills whoever runs a program again and again: who stood by
-// continues with it, no block runs twice, and the result is that of one undisturbed run.
+// continues with it, no block runs twice, and the result is the same as without kills.
 func TestLeadersOfAProgramAreKilled(t *testing.T) {
 	srv, err := embedded.Start(embedded.Options{})
 	if err != nil {

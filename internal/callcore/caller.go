@@ -151,16 +151,23 @@ func (m *Machine) candidates(k *client, name string) (list []Peer) {
 	return list
 }
 
-// dispatchAll sends what waits.
-func (m *Machine) dispatchAll() {
-	var names []string
+// waits reports whether calls of the function wait for a server.
+func (k *client) waits() bool { return len(k.waiting) > 0 }
+
+// clientsWith returns the functions whose client has a property, sorted.
+func (m *Machine) clientsWith(is func(*client) bool) (names []string) {
 	for name, k := range m.clients {
-		if len(k.waiting) > 0 {
+		if is(k) {
 			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
-	for _, name := range names {
+	return names
+}
+
+// dispatchAll sends what waits.
+func (m *Machine) dispatchAll() {
+	for _, name := range m.clientsWith((*client).waits) {
 		m.dispatch(m.clients[name], name)
 	}
 	m.returnPlaces()
@@ -318,32 +325,16 @@ func (m *Machine) asks() bool {
 	return false
 }
 
-// isSilent reports whether another member has not told what it serves, or serves nothing while calls wait: the message
-// that it serves again may have been lost.
-func (m *Machine) isSilent(p Peer) bool {
-	names, told := m.serves[p]
-	if p == m.opt.Self || told && len(names) > 0 {
-		return false
-	}
-	if !told {
-		return true
-	}
-	for _, k := range m.clients {
-		if len(k.waiting) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// findServers asks the silent members what they serve.
+// findServers asks the members that have not told what they serve. While calls wait it also asks those that serve
+// nothing: the message that a member serves again may have been lost.
 func (m *Machine) findServers() {
 	m.found = clocksync.MaxInstant
 	if len(m.clients) == 0 {
 		return
 	}
+	waits := len(m.clientsWith((*client).waits)) > 0
 	for _, p := range sortedPeers(m.peers) {
-		if m.isSilent(p) {
+		if names, told := m.serves[p]; p != m.opt.Self && (!told || waits && len(names) == 0) {
 			m.send(Message{Kind: Find, To: p})
 			m.found = m.after(m.pause)
 		}

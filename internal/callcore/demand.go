@@ -176,14 +176,7 @@ func (m *Machine) takeFree(in *Message) {
 
 // returnPlaces gives the places back that no call has taken.
 func (m *Machine) returnPlaces() {
-	var names []string
-	for name, k := range m.clients {
-		if len(k.refused) > 0 {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range m.clientsWith(func(k *client) bool { return len(k.refused) > 0 }) {
 		k := m.clients[name]
 		for _, p := range sortedPeers(k.refused) {
 			r := k.refused[p]
