@@ -388,6 +388,7 @@ func TestBrowser(t *testing.T) {
 	stop()
 	b.page("overview")
 	b.has("Old values: gsync has not answered since")
+	b.clean()
 	b.page("timeline")
 	b.has(`synchronizer "gsync" has gone`)
 	w.set("w2", "idle", 0.25) // As w1.
