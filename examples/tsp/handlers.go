@@ -22,11 +22,11 @@ func (w *worker) newSubtask(_ context.Context, s agent.Signal) error {
 	if space == nil {
 		return nil
 	}
-	n := w.pool.ask(2 * w.info.Threads)
+	n := w.bags.ask(2 * w.info.Threads)
 	if n == 0 {
 		return nil
 	}
-	time.AfterFunc(orderWait, w.pool.answered)
+	time.AfterFunc(orderWait, w.bags.answered)
 	if err := space.Fetch(s.Text("from"), n); err != nil {
 		w.log.Info("no subtasks", "error", err)
 	}
@@ -37,10 +37,10 @@ func (w *worker) newSubtask(_ context.Context, s agent.Signal) error {
 // searches back into the space.
 func (w *worker) migrate(_ context.Context, s agent.Signal) error {
 	space, n := w.space.Load(), max(1, int(s.Int("count")))
-	if space == nil || !w.pool.give() {
+	if space == nil || !w.bags.give() {
 		return nil
 	}
-	time.AfterFunc(orderWait, w.pool.gave)
+	time.AfterFunc(orderWait, w.bags.gave)
 	if to := s.Text("to"); to != w.name {
 		if err := space.Give(to, n); err != nil {
 			w.log.Info("no subtasks given", "error", err)
@@ -55,7 +55,7 @@ func (w *worker) migrate(_ context.Context, s agent.Signal) error {
 func (w *worker) newBest(_ context.Context, s agent.Signal) error {
 	length := int(s.Int("length"))
 	w.heard(length)
-	w.pool.known(length)
+	w.bags.known(length)
 	return nil
 }
 
@@ -75,7 +75,7 @@ func (w *worker) deliver(ctx context.Context, tour []int, length int) error {
 		return err
 	}
 	w.heard(length)
-	w.pool.known(length)
+	w.bags.known(length)
 	return nil
 }
 

@@ -99,17 +99,17 @@ func (t *thread) improve(ctx context.Context) error {
 	return nil
 }
 
-// others is the work of every thread: a bag from the pool if there is one,
+// others is the work of every thread: a bag if one has come,
 // else wait for a signal.
 func (t *thread) others(ctx context.Context, r *agent.Region) error {
 	t.region = r
 	for {
-		if j := t.w.pool.take(); j != nil {
+		if j := t.w.bags.take(); j != nil {
 			err := t.search(j)
 			if t.stop != nil {
 				err = errStopped
 			}
-			if t.w.pool.finish(j, err); t.stop != nil {
+			if t.w.bags.finish(j, err); t.stop != nil {
 				return t.stop
 			}
 			continue
@@ -191,7 +191,7 @@ func (t *thread) explore(j *job, s *bnb.Search) error {
 			}
 		}
 		if time.Since(t.reported) > reportEvery {
-			t.w.pool.note(j, s.Load())
+			t.w.bags.note(j, s.Load())
 			if err := t.progress(s); err != nil {
 				return err
 			}
@@ -211,7 +211,7 @@ func (t *thread) found(j *job, s *bnb.Search) error {
 	if err := work.Save(j.ctx); err != nil {
 		return err
 	}
-	t.w.pool.known(length)
+	t.w.bags.known(length)
 	return t.recorded(length)
 }
 

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"context"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 
@@ -126,28 +124,4 @@ func (l *lowBound) UnmarshalBinary(data []byte) error {
 	}
 	*l = lowBound(low)
 	return nil
-}
-
-// errStopped says that a signal has ended the search.
-var errStopped = errors.New("the search was stopped")
-
-// job is a bag in the hands of this process, for one of its threads.
-type job struct {
-	ctx  context.Context //nolint:containedctx // It is that of the bag's function, which waits for done.
-	bag  *Tours
-	best *Best
-	done chan error // capacity 1
-}
-
-// branch is the function of a bag: it waits until a thread has searched it. A bag that a signal has stopped stays as it is
-// until the space is closed.
-func (w *worker) branch(ctx context.Context, bag *Tours, best *Best) error {
-	j := &job{ctx, bag, best, make(chan error, 1)}
-	bag.given = w.pool.gave
-	w.pool.add(j)
-	err := <-j.done
-	if errors.Is(err, errStopped) {
-		<-ctx.Done()
-	}
-	return err
 }

@@ -115,57 +115,57 @@ func TestToursRefused(t *testing.T) {
 	}
 }
 
-// TestPool: the state says what the threads can have and have, and each bag goes back to its function.
-func TestPool(t *testing.T) {
-	p := newPool()
+// TestBags: the state says what the threads can have and have, and each bag goes back to its function.
+func TestBags(t *testing.T) {
 	var told []processState
-	p.open(func(s processState) { told = append(told, s) })
-	if p.ask(4) != 0 {
+	b := newBags(func(s processState) { told = append(told, s) })
+	b.open()
+	if b.ask(4) != 0 {
 		t.Error("a process that is not ready asks")
 	}
 	waits := 1
-	p.join(func() int { return waits }, true)
-	if n := p.ask(4); n != 3 || p.ask(4) != 0 {
+	b.join(func() int { return waits }, true)
+	if n := b.ask(4); n != 3 || b.ask(4) != 0 {
 		t.Errorf("room for %d, want 3, once", n)
 	}
 	j := &job{done: make(chan error, 1)}
-	p.add(j)
+	b.add(j)
 	if s := told[len(told)-1]; s.Asking || s.Queue != 1 || s.Coming != 1 || s.Load != 2 || !s.Ready {
 		t.Errorf("%+v", s)
 	}
-	if waits = 0; p.take() != j || p.take() != nil {
+	if waits = 0; b.take() != j || b.take() != nil {
 		t.Error("another bag")
 	}
-	p.note(j, 7)
-	if s := told[len(told)-1]; s.Searching != 1 || s.Queue+s.Coming != 0 || p.load() != 7 {
-		t.Errorf("%+v, load %v", s, p.load())
+	b.note(j, 7)
+	if s := told[len(told)-1]; s.Searching != 1 || s.Queue+s.Coming != 0 || b.load() != 7 {
+		t.Errorf("%+v, load %v", s, b.load())
 	}
-	if !p.give() || p.give() {
+	if !b.give() || b.give() {
 		t.Error("two orders to give at a time")
 	}
-	p.gave()
-	p.known(9)
-	p.known(11)
+	b.gave()
+	b.known(9)
+	b.known(11)
 	gone := errors.New("gone")
-	if p.finish(j, gone); !errors.Is(<-j.done, gone) || p.state != (processState{Best: 9, Ready: true}) {
-		t.Errorf("%+v", p.state)
+	if b.finish(j, gone); !errors.Is(<-j.done, gone) || b.state != (processState{Best: 9, Ready: true}) {
+		t.Errorf("%+v", b.state)
 	}
 	late := &job{done: make(chan error, 1)}
-	p.add(j)
-	p.stop()
-	p.add(late)
-	if !errors.Is(<-j.done, errStopped) || !errors.Is(<-late.done, errStopped) || p.take() != nil {
+	b.add(j)
+	b.stop()
+	b.add(late)
+	if !errors.Is(<-j.done, errStopped) || !errors.Is(<-late.done, errStopped) || b.take() != nil {
 		t.Error("a bag is left after the stop")
 	}
-	if p.join(nil, false); p.state.Ready {
+	if b.join(nil, false); b.state.Ready {
 		t.Error("ready without a space")
 	}
 }
 
 // TestBranchStopped: a bag that a signal has stopped does not fail: its function waits for the end of the space.
 func TestBranchStopped(t *testing.T) {
-	w := &worker{pool: newPool()}
-	w.pool.stop()
+	w := &worker{bags: newBags(nil)}
+	w.bags.stop()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- w.branch(ctx, &Tours{}, &Best{}) }()

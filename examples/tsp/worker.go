@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/examples/tsp/bnb"
 	"github.com/gopegasus/pegasus/examples/tsp/tsplib"
@@ -41,7 +43,7 @@ type worker struct {
 	improver *bnb.Improver // until the search begins, of the first thread
 	problem  *bnb.Problem  // set before prepared is closed
 	prepared chan struct{}
-	pool     *pool
+	bags     *bags
 	member   *agent.Member
 
 	incumbent atomic.Int64 // the least length known here, which all threads read
@@ -59,13 +61,18 @@ func runWorker(ctx context.Context, url, run, name string, patient bool, log *sl
 		return err
 	}
 	defer nc.Close()
-	w := &worker{name: name, url: url, log: log, pool: newPool(), prepared: make(chan struct{})}
-	w.client = &client{conn: dataConn{nc, dataSubject(run)}, name: name, patient: patient}
-	err = w.live(ctx)
+	err = newWorker(nc, url, run, name, patient, log).live(ctx)
 	if errors.Is(err, errOver) {
 		return nil
 	}
 	return err
+}
+
+func newWorker(nc *nats.Conn, url, run, name string, patient bool, log *slog.Logger) *worker {
+	w := &worker{name: name, url: url, log: log, prepared: make(chan struct{})}
+	w.client = &client{conn: dataConn{nc, dataSubject(run)}, name: name, patient: patient}
+	w.bags = newBags(w.tell)
+	return w
 }
 
 // live is the worker between its connection and its end.
@@ -135,7 +142,7 @@ func (w *worker) work(ctx context.Context) error {
 		failed(w.region(ctx, opened))
 	})
 	<-opened
-	w.pool.open(w.tell)
+	w.bags.open()
 	for i := range w.info.Threads {
 		if err := w.startThread(ctx, i, &all, failed); err != nil {
 			cancel(err)
@@ -151,7 +158,7 @@ func (w *worker) work(ctx context.Context) error {
 		failed(w.serve(serving))
 	})
 	<-left
-	w.pool.stop()
+	w.bags.stop()
 	if w.done.Load() { // The space hears of the same end on its own.
 		select {
 		case <-served:
@@ -195,10 +202,10 @@ func (w *worker) serveOnce(ctx context.Context) error {
 		return err
 	}
 	w.space.Store(s)
-	w.pool.join(func() int { return s.Stats().Queued }, w.info.Strategy == bySignals)
+	w.bags.join(func() int { return s.Stats().Queued }, w.info.Strategy == bySignals)
 	err = s.Wait(ctx)
 	w.space.Store(nil)
-	w.pool.join(nil, false)
+	w.bags.join(nil, false)
 	return errors.Join(err, s.Close())
 }
 
@@ -269,7 +276,7 @@ func (w *worker) ping(ctx context.Context, left <-chan struct{}) {
 func (w *worker) report(ctx context.Context) error {
 	r := w.about(opPing)
 	r.Progress = progress{
-		Load: w.pool.load(), Nodes: w.nodes.Load(), Late: w.member.Stats().Threads.Late(), Busy: time.Duration(w.busy.Load()).Seconds(),
+		Load: w.bags.load(), Nodes: w.nodes.Load(), Late: w.member.Stats().Threads.Late(), Busy: time.Duration(w.busy.Load()).Seconds(),
 	}
 	_, err := w.client.ask(ctx, r)
 	return err
