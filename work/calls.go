@@ -145,6 +145,7 @@ type calls struct {
 	open    map[uint64]*openCall
 	running map[uint64]*served
 	room    chan struct{} // closed when a call has ended; nil: nobody waits
+	names   callcore.Names
 	wake    clocksync.Instant
 
 	stopOffer func() error // of the service of NATS; nil: there is none
@@ -180,6 +181,7 @@ func (s *Space) openCalls() {
 	}
 	slices.Sort(names)
 	s.calls.open, s.calls.running, s.calls.wake = map[uint64]*openCall{}, map[uint64]*served{}, clocksync.MaxInstant
+	s.calls.names = callcore.Names{}
 	s.calls.machine = callcore.New(callcore.Options{
 		Self: callcore.Peer(s.link.Self()), First: uint64(max(0, s.begun)), //nolint:gosec // It is not negative.
 		Served: names, Slots: len(s.runs), Rule: s.callRule,
@@ -373,9 +375,12 @@ func (s *Space) makeCall(ctx context.Context, stage callcore.Stage, body []byte)
 	}
 	p.number = number
 	s.calls.open[number] = p
-	s.carryCalls()
+	direct := s.carryCallsDirect()
 	style := s.calls.machine.StyleOf(stage.Name)
 	s.mu.Unlock()
+	if direct {
+		s.sender.publish()
+	}
 	if style == callcore.Sync {
 		_ = s.await(ctx, p) // Wait returns the error.
 	}
@@ -383,10 +388,15 @@ func (s *Space) makeCall(ctx context.Context, stage callcore.Stage, body []byte)
 }
 
 // carryCalls carries out what the machine of calls asks for. The lock is held.
-func (s *Space) carryCalls() {
+func (s *Space) carryCalls() { s.carryOutput(false) }
+
+// carryCallsDirect is carryCalls for those who publish once they have freed the lock, if it returns true.
+func (s *Space) carryCallsDirect() bool { return s.carryOutput(true) }
+
+func (s *Space) carryOutput(direct bool) (publish bool) {
 	out := s.calls.machine.Output()
 	if len(out.Messages) > 0 {
-		s.sender.addCalls(s.link.Now(), out.Messages)
+		publish = s.sender.addCalls(s.link.Now(), out.Messages, direct)
 	}
 	for _, id := range out.Stops {
 		if r := s.calls.running[id]; r != nil {
@@ -406,6 +416,7 @@ func (s *Space) carryCalls() {
 	if s.drains {
 		s.release() // Drain waits for the last call.
 	}
+	return publish
 }
 
 // serve runs a call.
@@ -419,14 +430,23 @@ func (s *Space) serve(in *callcore.Run) {
 		if err != nil {
 			result = []byte(clip(err.Error()))
 		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		r.cancel(context.Canceled)
-		if delete(s.calls.running, r.call); s.err == nil {
-			s.calls.machine.Ended(s.link.Now(), r.call, err != nil, result)
-			s.carryCalls()
+		if s.endServed(r, err != nil, result) {
+			s.sender.publish()
 		}
 	})
+}
+
+// endServed has the answer of a call sent. If it returns true, the caller publishes.
+func (s *Space) endServed(r *served, failed bool, result []byte) (publish bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.cancel(context.Canceled)
+	delete(s.calls.running, r.call)
+	if s.err != nil {
+		return false
+	}
+	s.calls.machine.Ended(s.link.Now(), r.call, failed, result)
+	return s.carryCallsDirect()
 }
 
 // guard calls the function; a panic is its error.
@@ -496,7 +516,7 @@ func (s *Space) leaveCalls() {
 
 // takeCall takes a message about calls. A member speaks for itself alone.
 func (s *Space) takeCall(from string, data []byte) error {
-	m, err := callcore.Read(data)
+	m, err := s.calls.names.Read(data)
 	switch {
 	case err != nil:
 		return err

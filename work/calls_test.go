@@ -33,6 +33,7 @@ func TestCalls(t *testing.T) {
 		a := g.space(t, "a", server(0))
 		g.space(t, "b", server(1))
 		g.space(t, "c", server(2))
+		synctest.Wait() // All have told what they serve.
 		c := Client[int, int](a, "double")
 		var list []*Call[int]
 		for i := range 300 {
@@ -258,10 +259,7 @@ func TestCallStyles(t *testing.T) {
 				synctest.Wait()
 				held := 0
 				for _, s := range spaces {
-					s.mu.Lock()
-					n, _ := s.calls.machine.Held()
-					s.mu.Unlock()
-					held += n
+					held += LoadOfCalls(s)
 				}
 				most = max(most, held)
 			}
@@ -291,6 +289,7 @@ func TestCallConfiguration(t *testing.T) {
 		g.space(t, "b", serve(1))
 		g.space(t, "c", serve(2))
 		g.space(t, "d", serve(3))
+		synctest.Wait() // All have told what they serve.
 		c := Client[string, int](a, "f")
 		var list []*Call[int]
 		for i := range 12 {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"sync"
+	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/callcore"
@@ -21,6 +22,8 @@ const (
 	// maxQueued is how many messages to one member may wait. A further frame is lost, and counted: the
 	// machine sends again what matters.
 	maxQueued = 64
+	// quiet is the time between messages of calls that do not wait for others. Calls that follow each other sooner go together.
+	quiet = clocksync.Instant(20 * time.Microsecond)
 )
 
 // piecesForm is the first byte of a message about pieces, among frames. No frame begins with it.
@@ -39,6 +42,8 @@ type sender struct {
 	subject func(member string) string
 	kick    chan struct{} // capacity 1
 
+	publishing sync.Mutex // is held from the taking of a message to its end, so that messages stay in order
+
 	mu      sync.Mutex
 	queues  map[string][][]byte // messages by member; the last one may grow
 	order   []string            // members that have some
@@ -46,6 +51,8 @@ type sender struct {
 	dropped uint64
 	large   map[string]*pieces.Sender // by member
 	first   uint64                    // number of offers
+	called  clocksync.Instant         // when calls were added last
+	direct  bool                      // who adds will publish
 }
 
 func newSender(conn link.Conn, subject func(string) string, began clocksync.Instant) *sender {
@@ -88,10 +95,14 @@ func (s *sender) offer(now clocksync.Instant, to, key string, note uint64) {
 	s.addPieces(to, []pieces.Message{offer})
 }
 
-// addCalls puts messages about calls into the queues. Those to one member that fit go as one message.
-func (s *sender) addCalls(now clocksync.Instant, list []callcore.Message) {
+// addCalls puts messages about calls into the queues. Those to one member that fit go as one message. If direct is set and nothing
+// else has gone just now, the result is true: the caller has to call publish, without a lock, which saves the way to another goroutine.
+func (s *sender) addCalls(now clocksync.Instant, list []callcore.Message, direct bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.direct = direct && len(s.order) == 0 && now-s.called >= quiet
+	s.called = now
+	defer func() { s.direct = false }()
 	for i := range list {
 		m := &list[i]
 		if len(m.Body) > workcore.MaxFrame {
@@ -108,6 +119,7 @@ func (s *sender) addCalls(now clocksync.Instant, list []callcore.Message) {
 		}
 		s.offer(now, m.To.Name, m.Key(), 0)
 	}
+	return s.direct
 }
 
 // answer answers a member that wants pieces.
@@ -167,7 +179,13 @@ func (s *sender) enqueue(to string) {
 	}
 	last := &q[len(q)-1]
 	*last = append(binary.AppendUvarint(*last, uint64(len(s.scratch))), s.scratch...)
-	s.queues[to] = q
+	if s.queues[to] = q; !s.direct {
+		s.wake()
+	}
+}
+
+// wake has the loop publish.
+func (s *sender) wake() {
 	select {
 	case s.kick <- struct{}{}:
 	default:
@@ -182,13 +200,29 @@ func (s *sender) loop(ctx context.Context) {
 			return
 		case <-s.kick:
 		}
-		for {
-			to, message, ok := s.take()
-			if !ok {
-				break
-			}
-			_ = s.conn.Publish(s.subject(to), message) // What is lost while the server is away is sent again.
+		s.publishing.Lock()
+		s.publishAll()
+		s.publishing.Unlock()
+	}
+}
+
+// publish publishes what is queued, or leaves it to the loop if somebody publishes now.
+func (s *sender) publish() {
+	if !s.publishing.TryLock() {
+		s.wake()
+		return
+	}
+	defer s.publishing.Unlock()
+	s.publishAll()
+}
+
+func (s *sender) publishAll() {
+	for {
+		to, message, ok := s.take()
+		if !ok {
+			return
 		}
+		_ = s.conn.Publish(s.subject(to), message) // What is lost while the server is away is sent again.
 	}
 }
 

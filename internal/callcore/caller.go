@@ -32,7 +32,10 @@ type call struct {
 
 // client is what a member knows of the calls of a function.
 type client struct {
+	name    string // of the function
 	rule    Rule
+	servers []Peer // candidates, as of version
+	version uint64 // of what is known of the members
 	open    int
 	waiting []*call
 	at      map[Peer]int // calls that this member has sent there
@@ -75,14 +78,18 @@ func (m *Machine) Call(now clocksync.Instant, stage Stage, depth int, body []byt
 	case !m.HasRoom(stage.Name):
 		return 0, ErrTooMany
 	}
-	m.seek()
+	if m.untold > 0 {
+		m.seek()
+	}
 	m.number++
 	c := &call{number: m.number, stages: []Stage{stage}, depth: depth, body: body}
 	m.calls[c.number] = c
 	k.open++
 	m.openBytes += len(body)
 	k.waiting = append(k.waiting, c)
-	m.settle()
+	if m.settle(); k.waits() {
+		m.seek()
+	}
 	return c.number, nil
 }
 
@@ -122,69 +129,78 @@ func (m *Machine) extend(c *call) {
 func (m *Machine) client(name string) *client {
 	k := m.clients[name]
 	if k == nil {
-		k = &client{rule: m.opt.Rule(name), at: map[Peer]int{}, credit: map[string]int{}, refused: map[Peer]*refusal{}, told: map[Peer]toldLoad{}}
+		k = &client{name: name, rule: m.opt.Rule(name), at: map[Peer]int{}, credit: map[string]int{}, refused: map[Peer]*refusal{}, told: map[Peer]toldLoad{}}
 		m.clients[name] = k
+		at, _ := slices.BinarySearchFunc(m.functions, name, func(o *client, name string) int { return cmp.Compare(o.name, name) })
+		m.functions = slices.Insert(m.functions, at, k)
 	}
 	return k
 }
 
 // Known lists the members that serve a function, as far as this member knows, sorted.
 func (m *Machine) Known(name string) (names []string) {
-	for _, p := range m.candidates(m.client(name), name) {
+	for _, p := range m.candidates(m.client(name)) {
 		names = append(names, p.Name)
 	}
 	return names
 }
 
-// candidates are the servers of a function, sorted by name.
-func (m *Machine) candidates(k *client, name string) (list []Peer) {
+// candidates are the servers of a function, sorted by name. The list must not be changed.
+func (m *Machine) candidates(k *client) []Peer {
+	if k.version == m.version {
+		return k.servers
+	}
+	k.servers, k.version = nil, m.version
 	allowed := func(p Peer) bool { return k.rule.Replicas == nil || slices.Contains(k.rule.Replicas, p.Name) }
 	for p, names := range m.serves {
-		if m.peers[p] && allowed(p) && slices.Contains(names, name) {
-			list = append(list, p)
+		if m.peers[p] && allowed(p) && slices.Contains(names, k.name) {
+			k.servers = append(k.servers, p)
 		}
 	}
-	if m.servers[name] != nil && !m.away && allowed(m.opt.Self) {
-		list = append(list, m.opt.Self)
+	if m.servers[k.name] != nil && !m.away && allowed(m.opt.Self) {
+		k.servers = append(k.servers, m.opt.Self)
 	}
-	slices.SortFunc(list, comparePeers)
-	return list
+	slices.SortFunc(k.servers, comparePeers)
+	return k.servers
+}
+
+// changeKnown notes that what is known of the members has changed.
+func (m *Machine) changeKnown() {
+	m.version++
+	m.untold = 0
+	for p := range m.peers {
+		if _, told := m.serves[p]; !told && p != m.opt.Self {
+			m.untold++
+		}
+	}
 }
 
 // waits reports whether calls of the function wait for a server.
 func (k *client) waits() bool { return len(k.waiting) > 0 }
 
-// clientsWith returns the functions whose client has a property, sorted.
-func (m *Machine) clientsWith(is func(*client) bool) (names []string) {
-	for name, k := range m.clients {
-		if is(k) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
 // dispatchAll sends what waits.
 func (m *Machine) dispatchAll() {
-	for _, name := range m.clientsWith((*client).waits) {
-		m.dispatch(m.clients[name], name)
+	for _, k := range m.functions {
+		m.dispatch(k)
 	}
 	m.returnPlaces()
 }
 
 // dispatch sends the waiting calls of a function, as far as servers take them.
-func (m *Machine) dispatch(k *client, name string) {
-	if len(k.waiting) == 0 || m.now < m.grace && m.asks() {
+func (m *Machine) dispatch(k *client) {
+	if !k.waits() || m.now < m.grace && m.untold > 0 {
 		return
 	}
-	list := m.candidates(k, name)
+	list := m.candidates(k)
 	if len(list) == 0 {
 		return
 	}
 	kept := k.waiting[:0]
 	for i, c := range k.waiting {
-		open := slices.DeleteFunc(slices.Clone(list), func(p Peer) bool { return c.full[p] })
+		open := list
+		if len(c.full) > 0 {
+			open = slices.DeleteFunc(slices.Clone(list), func(p Peer) bool { return c.full[p] })
+		}
 		if len(open) == 0 {
 			m.end(c, Outcome{Fault: Overfull, Server: c.last})
 			continue
@@ -315,24 +331,14 @@ func (m *Machine) seek() {
 	}
 }
 
-// asks reports whether some member has not told what it serves.
-func (m *Machine) asks() bool {
-	for p := range m.peers {
-		if _, told := m.serves[p]; !told && p != m.opt.Self {
-			return true
-		}
-	}
-	return false
-}
-
 // findServers asks the members that have not told what they serve. While calls wait it also asks those that serve
 // nothing: the message that a member serves again may have been lost.
 func (m *Machine) findServers() {
 	m.found = clocksync.MaxInstant
-	if len(m.clients) == 0 {
+	if len(m.functions) == 0 {
 		return
 	}
-	waits := len(m.clientsWith((*client).waits)) > 0
+	waits := slices.ContainsFunc(m.functions, (*client).waits)
 	for _, p := range sortedPeers(m.peers) {
 		if names, told := m.serves[p]; p != m.opt.Self && (!told || waits && len(names) == 0) {
 			m.send(Message{Kind: Find, To: p})
@@ -426,7 +432,7 @@ func (m *Machine) takeAnswer(in *Message) {
 	if in.Origin != m.opt.Self {
 		return
 	}
-	m.send(Message{Kind: Done, To: in.From, Origin: in.Origin, Number: in.Number, Try: in.Try, Stage: in.Stage})
+	m.owe(Message{Kind: Done, To: in.From, Origin: in.Origin, Number: in.Number, Try: in.Try, Stage: in.Stage}, len(in.Body))
 	c := m.calls[in.Number]
 	if c == nil || c.try != in.Try || in.Stage < c.stage || in.Stage >= len(c.stages) || c.at == (Peer{}) {
 		return

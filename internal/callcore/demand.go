@@ -99,26 +99,28 @@ func (s *server) forgetCaller(p Peer) {
 // grantPlaces keeps the free places of each function for the callers in line, one by one, and tells them.
 func (m *Machine) grantPlaces() {
 	for _, name := range m.served {
-		s := m.servers[name]
-		if len(s.line) == 0 || m.away {
-			continue
+		if s := m.servers[name]; len(s.line) > 0 && !m.away {
+			m.grantPlacesOf(name, s)
 		}
-		granted := map[Peer]int{}
-		for len(s.line) > 0 && s.load()+s.kept < s.rule.High {
-			p := s.line[0]
-			s.line = s.line[1:]
-			w := s.wishes[p]
-			w.places++
-			s.kept++
-			if w.wanted--; w.wanted > 0 {
-				s.line = append(s.line, p)
-			}
-			w.until = m.after(sendAgain)
-			granted[p]++
+	}
+}
+
+func (m *Machine) grantPlacesOf(name string, s *server) {
+	granted := map[Peer]int{}
+	for len(s.line) > 0 && s.load()+s.kept < s.rule.High {
+		p := s.line[0]
+		s.line = s.line[1:]
+		w := s.wishes[p]
+		w.places++
+		s.kept++
+		if w.wanted--; w.wanted > 0 {
+			s.line = append(s.line, p)
 		}
-		for _, p := range sortedPeers(granted) {
-			m.send(Message{Kind: Free, To: p, Origin: p, Load: granted[p], Names: []string{name}})
-		}
+		w.until = m.after(sendAgain)
+		granted[p]++
+	}
+	for _, p := range sortedPeers(granted) {
+		m.send(Message{Kind: Free, To: p, Origin: p, Load: granted[p], Names: []string{name}})
 	}
 }
 
@@ -176,13 +178,15 @@ func (m *Machine) takeFree(in *Message) {
 
 // returnPlaces gives the places back that no call has taken.
 func (m *Machine) returnPlaces() {
-	for _, name := range m.clientsWith(func(k *client) bool { return len(k.refused) > 0 }) {
-		k := m.clients[name]
+	for _, k := range m.functions {
+		if len(k.refused) == 0 {
+			continue
+		}
 		for _, p := range sortedPeers(k.refused) {
 			r := k.refused[p]
 			if r.places > 0 {
 				r.places = 0
-				m.send(Message{Kind: Pass, To: p, Origin: m.opt.Self, Names: []string{name}})
+				m.send(Message{Kind: Pass, To: p, Origin: m.opt.Self, Names: []string{k.name}})
 			}
 			if len(k.waiting) == 0 {
 				delete(k.refused, p)
@@ -193,7 +197,7 @@ func (m *Machine) returnPlaces() {
 
 // retryRefused has one call tried at each server that has sent no Free for a while.
 func (m *Machine) retryRefused() {
-	for _, k := range m.clients {
+	for _, k := range m.functions {
 		for _, r := range k.refused {
 			if r.again <= m.now {
 				r.places, r.pause = 1, longer(r.pause)
@@ -205,7 +209,7 @@ func (m *Machine) retryRefused() {
 
 // forgetMarks forgets what a lost member had to do with water marks.
 func (m *Machine) forgetMarks(p Peer) {
-	for _, k := range m.clients {
+	for _, k := range m.functions {
 		delete(k.refused, p)
 		delete(k.told, p)
 	}
@@ -216,7 +220,7 @@ func (m *Machine) forgetMarks(p Peer) {
 
 // wakeMarks is when a place ends, or a call is tried at a server that has refused one.
 func (m *Machine) wakeMarks(wake clocksync.Instant) clocksync.Instant {
-	for _, k := range m.clients {
+	for _, k := range m.functions {
 		for _, r := range k.refused {
 			wake = min(wake, r.again)
 		}

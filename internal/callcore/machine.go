@@ -18,6 +18,9 @@ const (
 
 	sendAgain = 300 * time.Millisecond // first pause before a message is sent again
 	sendLast  = 5 * time.Second        // longest pause
+	ackPause  = 50 * time.Millisecond  // how long an acknowledgement waits for a message that makes it needless, or that it goes with
+	maxOwed   = 16                     // acknowledgements to a member that wait
+	lateBytes = 64 << 10               // a result above it is acknowledged at once
 	pollPause = 2 * time.Second
 	findAgain = 100 * time.Millisecond
 	findLast  = 2 * time.Second
@@ -117,11 +120,15 @@ type Machine struct {
 	calls     map[uint64]*call
 	openBytes int // of their arguments
 	clients   map[string]*client
+	functions []*client         // the same, sorted by name
 	serves    map[Peer][]string // what others have told
+	untold    int               // peers that have not told it
+	version   uint64            // rises with serves, peers and away
 	found     clocksync.Instant // when they are asked again
 	pause     time.Duration
 	grace     clocksync.Instant // until then a call waits for all members to tell what they serve
 	linger    map[Peer]*batch
+	owed      map[Peer]*batch // acknowledgements of answers, which go with the next message or when they are due
 
 	// As a server:
 	servers map[string]*server
@@ -135,7 +142,7 @@ type Machine struct {
 	done    map[Peer]*doneSet
 }
 
-// batch is calls to one server that wait for others.
+// batch is messages to one member that wait for others.
 type batch struct {
 	messages []Message
 	due      clocksync.Instant
@@ -145,8 +152,8 @@ type batch struct {
 func New(o Options) *Machine {
 	m := &Machine{
 		opt: o, number: o.First, peers: map[Peer]bool{}, calls: map[uint64]*call{}, clients: map[string]*client{}, serves: map[Peer][]string{},
-		found: clocksync.MaxInstant, wake: clocksync.MaxInstant, linger: map[Peer]*batch{}, servers: map[string]*server{}, items: map[itemKey]*item{}, runs: map[uint64]*item{},
-		done: map[Peer]*doneSet{},
+		found: clocksync.MaxInstant, wake: clocksync.MaxInstant, linger: map[Peer]*batch{}, owed: map[Peer]*batch{}, servers: map[string]*server{}, items: map[itemKey]*item{}, runs: map[uint64]*item{},
+		done: map[Peer]*doneSet{}, version: 1,
 	}
 	for _, name := range o.Served {
 		m.servers[name] = &server{rule: o.Rule(name), dir: 1, wishes: map[Peer]*wish{}}
@@ -157,9 +164,36 @@ func New(o Options) *Machine {
 
 // Output returns the actions to carry out since the last call. It is the caller's.
 func (m *Machine) Output() Output {
+	for _, one := range m.out.Messages {
+		m.sendOwed(one.To)
+	}
 	out := m.out
 	m.out = Output{}
 	return out
+}
+
+// owe sends an acknowledgement of an answer later, with another message if there is one.
+func (m *Machine) owe(out Message, bytes int) {
+	if out.To == m.opt.Self || bytes > lateBytes {
+		m.send(out)
+		return
+	}
+	out.From = m.opt.Self
+	b := m.owed[out.To]
+	if b == nil {
+		b = &batch{due: m.after(ackPause)}
+		m.owed[out.To] = b
+	}
+	if b.messages = append(b.messages, out); len(b.messages) >= maxOwed {
+		m.sendOwed(out.To)
+	}
+}
+
+func (m *Machine) sendOwed(p Peer) {
+	if b := m.owed[p]; b != nil {
+		m.out.Messages = append(m.out.Messages, b.messages...)
+		delete(m.owed, p)
+	}
 }
 
 // TakeRoster follows the members of the group. What a member had that is missing is lost.
@@ -175,10 +209,12 @@ func (m *Machine) TakeRoster(now clocksync.Instant, peers []Peer) {
 		if !here[p] {
 			delete(m.serves, p)
 			delete(m.linger, p)
+			delete(m.owed, p)
 			delete(m.done, p)
 			m.forgetMarks(p)
 		}
 	}
+	m.changeKnown()
 	for _, it := range m.sortedItems() {
 		switch {
 		case !here[it.key.origin] && it.key.origin != m.opt.Self:
@@ -219,6 +255,7 @@ func (m *Machine) take(in *Message) {
 		m.tellServed(in.From)
 	case Serves:
 		m.serves[in.From] = slices.Clone(in.Names)
+		m.changeKnown()
 	case Ask:
 		m.takeAsk(in)
 	case Got:
@@ -256,8 +293,17 @@ func (m *Machine) Tick(now clocksync.Instant) {
 		}
 	}
 	for _, it := range m.sortedItems() {
-		if it.again <= now && (it.state == answered || it.state == forwarded) {
+		switch {
+		case it.again > now:
+		case it.state == answered || it.state == forwarded:
 			m.repeatItem(it)
+		default:
+			m.sendGot(it)
+		}
+	}
+	for _, p := range sortedPeers(m.owed) {
+		if m.owed[p].due <= now {
+			m.sendOwed(p)
 		}
 	}
 	for _, p := range sortedPeers(m.linger) {
@@ -293,11 +339,12 @@ func (m *Machine) nextWake() clocksync.Instant {
 		}
 	}
 	for _, it := range m.items {
-		if it.state == answered || it.state == forwarded {
-			wake = min(wake, it.again)
-		}
+		wake = min(wake, it.again)
 	}
 	for _, b := range m.linger {
+		wake = min(wake, b.due)
+	}
+	for _, b := range m.owed {
 		wake = min(wake, b.due)
 	}
 	return m.wakeMarks(wake)

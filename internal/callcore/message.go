@@ -113,8 +113,17 @@ func appendPeer(dst []byte, p Peer) []byte {
 var errMessage = errors.New("message about calls: it is damaged: let all members of the space run the same version")
 
 // Read reads an encoded message. Its Body is a part of data.
-func Read(data []byte) (m Message, err error) {
-	r := reader{data: data}
+func Read(data []byte) (Message, error) { return Names(nil).Read(data) }
+
+// Names are texts that messages had. They are the same in most messages, which then need no memory for them.
+type Names map[string]string
+
+// maxTexts bounds Names: with more it begins anew.
+const maxTexts = 4096
+
+// Read is [Read] that knows the texts of earlier messages.
+func (n Names) Read(data []byte) (m Message, err error) {
+	r := reader{data: data, names: n}
 	m.Kind = Kind(r.byte())
 	m.From, m.To, m.Origin = r.peer(), r.peer(), r.peer()
 	m.Number = r.number(math.MaxUint64)
@@ -141,8 +150,9 @@ func Read(data []byte) (m Message, err error) {
 
 // reader reads parts of a message. After the first fault it does nothing more.
 type reader struct {
-	data []byte
-	bad  bool
+	data  []byte
+	bad   bool
+	names Names
 }
 
 func (r *reader) take(n int) []byte {
@@ -181,6 +191,19 @@ func (r *reader) number(most uint64) uint64 {
 
 func (r *reader) size(most int) int { return int(r.number(uint64(most))) } //nolint:gosec // It is at most that.
 
-func (r *reader) text() string { return string(r.take(r.size(MaxName))) }
+func (r *reader) text() string {
+	part := r.take(r.size(MaxName))
+	if known, ok := r.names[string(part)]; ok {
+		return known
+	}
+	text := string(part)
+	if r.names != nil {
+		if len(r.names) == maxTexts {
+			clear(r.names)
+		}
+		r.names[text] = text
+	}
+	return text
+}
 
 func (r *reader) peer() Peer { return Peer{r.text(), r.number(math.MaxUint64)} }

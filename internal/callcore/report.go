@@ -16,8 +16,8 @@ func (m *Machine) Report() []workreport.Calls {
 		}
 		return byName[name]
 	}
-	for name, k := range m.clients {
-		c := of(name)
+	for _, k := range m.functions {
+		c := of(k.name)
 		c.Open, c.Lost, c.Full, c.Held = k.open, k.lost, k.full, len(k.waiting)
 	}
 	for name, s := range m.servers {

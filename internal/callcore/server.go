@@ -39,9 +39,9 @@ type item struct {
 	since   clocksync.Instant
 	begun   clocksync.Instant // of its run
 	arrival int
-	to      Peer // of a forwarded one: the server of the next stage; zero: none is known
-	got     bool // that server has it
-	again   clocksync.Instant
+	to      Peer              // of a forwarded one: the server of the next stage; zero: none is known
+	got     bool              // that server has it
+	again   clocksync.Instant // when the answer is sent again or, before the end of the run, the Got
 	pause   time.Duration
 }
 
@@ -93,6 +93,7 @@ func (m *Machine) SetAway(now clocksync.Instant, away bool) {
 	m.now = now
 	if m.away != away {
 		m.away = away
+		m.changeKnown()
 		for _, p := range sortedPeers(m.peers) {
 			if p != m.opt.Self {
 				m.tellServed(p)
@@ -165,8 +166,21 @@ func (m *Machine) takeAsk(in *Message) {
 	m.items[key] = it
 	m.bytes += len(it.body)
 	s.queue = append(s.queue, it)
-	back.Load = s.load()
+	if in.From == in.Origin && len(in.Stages) == 1 && !in.Marked {
+		it.again = m.after(ackPause) // The answer often comes sooner, and says as much.
+		return
+	}
+	it.again, back.Load = clocksync.MaxInstant, s.load()
 	m.send(back)
+}
+
+// sendGot tells the origin of a call that this member has it.
+func (m *Machine) sendGot(it *item) {
+	it.again = clocksync.MaxInstant
+	m.send(Message{
+		Kind: Got, To: it.key.origin, Origin: it.key.origin, Number: it.key.number, Try: it.try, Stage: it.key.stage,
+		Load: m.servers[it.stages[it.key.stage].Name].load(),
+	})
 }
 
 func (m *Machine) moreStages(it *item, in *Message) {
@@ -297,10 +311,10 @@ func (m *Machine) forward(it *item) {
 	name := it.stages[it.key.stage+1].Name
 	k := m.client(name)
 	it.to, it.got, it.pause = Peer{}, false, sendAgain/2
-	if m.asks() {
+	if m.untold > 0 {
 		m.seek()
 	}
-	if p, ok := k.choose(m.now, m.candidates(k, name), false); ok {
+	if p, ok := k.choose(m.now, m.candidates(k), false); ok {
 		it.to = p
 		m.repeatItem(it)
 		return
