@@ -43,6 +43,7 @@ type client struct {
 	turn    string // the server that was chosen last
 	lost    uint64 // times that a server was lost with a call
 	full    uint64 // times that a server refused a call
+	busy    uint64 // times that a server at its upper mark did
 
 	refused map[Peer]*refusal // servers at their upper mark
 	told    map[Peer]toldLoad // with water marks

@@ -155,6 +155,7 @@ func (m *Machine) takeBusy(in *Message) {
 	c.at = Peer{}
 	k := m.client(c.stages[c.base].Name)
 	k.noteLoad(in, m.now)
+	k.busy++
 	if k.refused[in.From] == nil {
 		k.refused[in.From] = &refusal{again: m.after(sendAgain), pause: sendAgain}
 	}

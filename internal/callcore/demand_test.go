@@ -179,6 +179,9 @@ func TestMarksAreFair(t *testing.T) {
 		t.Errorf("%d calls began while 10 calls of the second caller were open", n)
 	}
 	w.until("results", w.over)
+	if r := many.m.Report(); r[0].Busy == 0 || r[0].Full != 0 {
+		t.Errorf("the waits of the calls are not counted: %+v", r)
+	}
 }
 
 // TestLostPlaces: a caller whose Free is lost tries again, and the place of a caller that is silent goes to the next one.

@@ -18,7 +18,7 @@ func (m *Machine) Report() []workreport.Calls {
 	}
 	for _, k := range m.functions {
 		c := of(k.name)
-		c.Open, c.Lost, c.Full, c.Held = k.open, k.lost, k.full, len(k.waiting)
+		c.Open, c.Lost, c.Full, c.Busy, c.Held = k.open, k.lost, k.full, k.busy, len(k.waiting)
 	}
 	for name, s := range m.servers {
 		c := of(name)

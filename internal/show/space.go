@@ -91,7 +91,7 @@ func writeLoops(b *strings.Builder, m *workreport.Report) {
 func writeCalls(b *strings.Builder, m *workreport.Report) {
 	for i := range m.Calls {
 		c := &m.Calls[i]
-		if c.Open == 0 && c.Waiting == 0 && c.Running == 0 && c.Lost == 0 && c.Full == 0 {
+		if c.Open == 0 && c.Waiting == 0 && c.Running == 0 && c.Lost == 0 && c.Full == 0 && c.Busy == 0 {
 			continue
 		}
 		text := fmt.Sprintf("%s open, %d waiting and %d running there", Count(c.Open, "call"), c.Waiting, c.Running)
@@ -100,6 +100,9 @@ func writeCalls(b *strings.Builder, m *workreport.Report) {
 		}
 		if c.Full > 0 {
 			text += fmt.Sprintf("; servers refused its calls %s", Count(int(min(c.Full, 1<<31)), "time")) //nolint:gosec // It is bounded.
+		}
+		if c.Busy > 0 {
+			text += fmt.Sprintf("; servers at their upper mark had its calls wait %s", Count(int(min(c.Busy, 1<<31)), "time")) //nolint:gosec // It is bounded.
 		}
 		writeLine(b, "%s: function %s: %s", m.Member, Printable(c.Name), text)
 	}

@@ -20,7 +20,7 @@ func TestSpaceText(t *testing.T) {
 			{Member: "w5", Phase: 2, Settled: true, Slots: 1, Withdrawal: &workreport.Withdrawal{Seconds: 62.04, Stay: 3, Objects: []string{"part/1", "part/\x1b7"}}},
 			{Member: "w7", Phase: 2, Slots: 1, Waiting: []workreport.Bound{{Object: "part/\x1b9", Members: []string{"w8", "w\x1b9"}}}, WaitingMore: 1},
 			{Member: "w6", Phase: 2, Settled: true, Slots: 1, Withdrawal: &workreport.Withdrawal{Seconds: 1e300, Alone: true}, Calls: []workreport.Calls{
-				{Name: "idle"}, {Name: "r\x1b", Open: 1, Waiting: 2, Running: 3}, {Name: "s", Lost: 1, Full: 1 << 60},
+				{Name: "idle"}, {Name: "r\x1b", Open: 1, Waiting: 2, Running: 3}, {Name: "s", Lost: 1, Full: 1 << 60, Busy: 3},
 			}},
 			{Member: "w7", Phase: 2, Slots: 1, Loops: []workreport.Loop{
 				{Name: "r\x1b", Home: true, Rows: 1000, Iteration: 3, Moved: 300, Released: 280, Redone: 7, Efficiency: 0.996, Overall: 0.9, Speeds: []workreport.Speed{{Member: "w6", Rows: 250.44}, {Member: "w7", Rows: 1e6}}},
@@ -47,7 +47,7 @@ w7: messages to object part/�9 wait: it is bound to w8, w�9, and none of the
 w7: and messages to 1 object more wait for such members
 w6: withdrawn for 277777h46m40s; none of its neighbours takes work, so it works on; no object stays there
 w6: function r�: 1 call open, 2 waiting and 3 running there
-w6: function s: 0 calls open, 0 waiting and 0 running there; servers were lost with its calls 1 time; servers refused its calls 2147483648 times
+w6: function s: 0 calls open, 0 waiting and 0 running there; servers were lost with its calls 1 time; servers refused its calls 2147483648 times; servers at their upper mark had its calls wait 3 times
 w7: home of loop r�: iteration 3 of 1000 rows; 300 rows moved, 280 of them of members that left; 7 redone; efficiency 0.90, 1.00 in the last iteration
 w7: rows a second in loop r�: w6 250.4, w7 1000000.0
 w7: gave its rows of loop t back 2 times, within 12ms; its process uses 0.4 % of the cores since

@@ -44,6 +44,7 @@ type Calls struct {
 	Running int    `json:"running"` // calls that run at the member
 	Lost    uint64 `json:"lost"`    // times that a server was lost with a call of the member
 	Full    uint64 `json:"full"`    // times that a server refused a call of the member
+	Busy    uint64 `json:"busy"`    // times that a server at its upper water mark had a call of the member wait
 
 	Held    int     `json:"held"`    // calls of the member that wait there for a server
 	Served  uint64  `json:"served"`  // calls that have ended at the member
