@@ -279,7 +279,9 @@ next:
 }
 
 // awaited has the value of an expression be that of its promise.
-func awaited(p *cdpruntime.EvaluateParams) *cdpruntime.EvaluateParams { return p.WithAwaitPromise(true) }
+func awaited(p *cdpruntime.EvaluateParams) *cdpruntime.EvaluateParams {
+	return p.WithAwaitPromise(true)
+}
 
 // accessible fails if axe finds something on the page.
 func (b *browser) accessible(scheme string) {
