@@ -102,7 +102,11 @@ type BlockStatus struct {
 	Name string `json:"name"` // of the block
 	RunCounts
 
-	Runs []RunStatus `json:"runs"` // that have not ended; 100 at most
+	// Mean and Longest are how long its runs with a result took, in seconds: from the request for the start to
+	// the global state that showed the end, without the time in which nobody led.
+	Mean    float64     `json:"mean_seconds"`
+	Longest float64     `json:"longest_seconds"` // see Mean
+	Runs    []RunStatus `json:"runs"`            // that have not ended; 100 at most
 }
 
 // RunCounts counts runs of blocks.
@@ -118,8 +122,11 @@ type RunCounts struct {
 // RunStatus is a run that has not ended.
 type RunStatus struct {
 	Run       uint64 `json:"run"`               // its number
+	Attempt   uint32 `json:"attempt"`           // which attempt of the block it is, from 1
 	Replica   string `json:"replica,omitempty"` // which one, as in 1.0
 	Processor string `json:"processor"`         // where it is
+	// Seconds is how long ago its start was requested, without the time in which nobody led.
+	Seconds float64 `json:"seconds"`
 	// Phase is "starting" before a global state has shown the run, then "running", and
 	// "cancelling" after the run was cancelled.
 	Phase string `json:"phase"`

@@ -53,6 +53,9 @@ type Options struct {
 	Control func(ctx context.Context, c *Change) ([]string, error)
 	// Recorded is set if the run is over: browsers choose an instant of it. Nil: it is live.
 	Recorded *Recorded
+	// Reading is set if the run is over and not read yet: until [Page.Open], browsers show its text, which says how far
+	// reading is. It is called on any goroutine.
+	Reading func() string
 }
 
 const (
@@ -87,6 +90,8 @@ type Page struct {
 	key     string // empty: none
 	id      string // of this life of the page
 	routes  http.Handler
+	reading func() string // see Options
+	opened  chan struct{} // closed when values of the run can be shown
 
 	stream stream
 	turn   chan struct{} // holds a token while Source is asked
@@ -117,21 +122,19 @@ func New(o Options) (*Page, error) {
 	}
 	p := &Page{
 		source: o.Source, work: o.Work, now: o.Now, key: o.Key, id: rand.Text(), turn: make(chan struct{}, 1), asked: make(chan struct{}, maxQuestions),
-		explained: map[question]explained{},
+		explained: map[question]explained{}, reading: o.Reading, opened: make(chan struct{}),
 	}
 	if o.Control != nil {
 		p.control, p.token = o.Control, rand.Text()
 		p.stream.token = p.token
 	}
-	if o.Recorded != nil {
-		r := *o.Recorded
-		r.From, r.To = r.From.Truncate(time.Millisecond), r.To.Add(time.Millisecond-1).Truncate(time.Millisecond) // Browsers choose milliseconds.
-		var err error
-		if p.states, err = encodeStates(&r); err != nil {
+	switch {
+	case o.Recorded != nil:
+		if err := p.Open(o.Recorded); err != nil {
 			return nil, err
 		}
-		r.States = nil
-		p.record, p.stream.record = &r, &span{r.From.UnixMilli(), r.To.UnixMilli()}
+	case o.Reading == nil:
+		close(p.opened)
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /stream", p.needKey(p.serveStream))
@@ -157,6 +160,20 @@ func New(o Options) (*Page, error) {
 	return p, nil
 }
 
+// Open shows a run that has been read, on a page with [Options.Reading]. It is called once, before the other methods.
+func (p *Page) Open(recorded *Recorded) error {
+	r := *recorded
+	r.From, r.To = r.From.Truncate(time.Millisecond), r.To.Add(time.Millisecond-1).Truncate(time.Millisecond) // Browsers choose milliseconds.
+	var err error
+	if p.states, err = encodeStates(&r); err != nil {
+		return err
+	}
+	r.States = nil
+	p.record, p.stream.record = &r, &span{r.From.UnixMilli(), r.To.UnixMilli()}
+	close(p.opened)
+	return nil
+}
+
 // needKey guards values of the run; the files of the page are no secret.
 func (p *Page) needKey(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -164,8 +181,29 @@ func (p *Page) needKey(serve http.HandlerFunc) http.HandlerFunc {
 			http.Error(w, "key: it is missing or wrong: open the URL that was printed when the page was started", http.StatusForbidden)
 			return
 		}
-		serve(w, r)
+		select {
+		case <-p.opened:
+			serve(w, r)
+		default:
+			p.serveReading(w, r)
+		}
 	}
+}
+
+// readingAgain is after how many milliseconds a browser asks again how far reading is.
+const readingAgain = 500
+
+// serveReading says how far reading is: a stream has one frame and ends, and the browser opens it again.
+func (p *Page) serveReading(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != "/stream" {
+		http.Error(w, p.reading()+": wait until it is done", http.StatusServiceUnavailable)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	_, _ = fmt.Fprintf(w, "retry: %d\n%s", readingAgain, encode(struct { // The browser may be gone.
+		Kind string `json:"kind"`
+		Text string `json:"text"`
+	}{"reading", p.reading()}))
 }
 
 func serveFile(name string) http.HandlerFunc {

@@ -3,8 +3,10 @@ package web
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gopegasus/pegasus/monitor"
 )
@@ -115,12 +117,31 @@ func blockText(b *monitor.BlockStatus) string {
 		parts = append(parts, runsText(b.Runs))
 	}
 	if b.Done > 0 {
-		parts = append(parts, fmt.Sprintf("%d done", b.Done))
+		parts = append(parts, fmt.Sprintf("%d done%s", b.Done, timesText(b)))
 	}
 	if ended := endedText(&b.RunCounts); ended != "" {
 		parts = append(parts, ended)
 	}
 	return fmt.Sprintf("%d started: %s", b.Starts, cmp.Or(strings.Join(parts, ", "), "none has ended"))
+}
+
+// timesText says how long the runs with a result took; empty if the status does not have it.
+func timesText(b *monitor.BlockStatus) string {
+	switch {
+	case b.Longest == 0: // Of a release before.
+		return ""
+	case b.Done == 1:
+		return " in " + seconds(b.Longest)
+	}
+	return fmt.Sprintf(" in %s on average and %s at most", seconds(b.Mean), seconds(b.Longest))
+}
+
+// seconds is a time with three digits, or whole seconds.
+func seconds(n float64) string {
+	if n >= 100 {
+		return time.Duration(n * float64(time.Second)).Round(time.Second).String()
+	}
+	return strconv.FormatFloat(n, 'g', 3, 64) + " s"
 }
 
 // endedText counts the runs that have ended without a result.
@@ -142,21 +163,34 @@ func runsText(runs []monitor.RunStatus) string {
 	const named = 4
 	var parts []string
 	for _, phase := range []string{"running", "starting", "cancelling"} {
-		n := 0
+		n, longest := 0, 0.0
 		var on []string
 		for i := range runs {
 			if runs[i].Phase != phase {
 				continue
 			}
+			longest = max(longest, runs[i].Seconds)
 			if n++; n <= named {
-				on = append(on, cmp.Or(runs[i].Processor, "no processor"))
+				where := cmp.Or(runs[i].Processor, "no processor")
+				if runs[i].Attempt > 1 {
+					where += fmt.Sprintf(" (attempt %d)", runs[i].Attempt)
+				}
+				on = append(on, where)
 			}
 		}
 		if n > named {
 			on = append(on, fmt.Sprintf("and %d more", n-named))
 		}
 		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s on %s", n, phase, strings.Join(on, ", ")))
+			text := fmt.Sprintf("%d %s on %s", n, phase, strings.Join(on, ", "))
+			if longest >= 1 {
+				before := " for "
+				if n > 1 {
+					before = ", the longest for "
+				}
+				text += before + seconds(math.Floor(longest))
+			}
+			parts = append(parts, text)
 		}
 	}
 	return strings.Join(parts, "; ")

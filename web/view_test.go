@@ -257,6 +257,9 @@ func TestPairs(t *testing.T) {
 // TestPlacesOfPrograms: where each construct of a drawing stands, with replicas counted, and what an executor's status without
 // a drawing leaves out.
 func TestPlacesOfPrograms(t *testing.T) {
+	at := func(seconds float64, attempt uint32) []monitor.RunStatus {
+		return []monitor.RunStatus{{Phase: "running", Processor: "n1", Seconds: seconds, Attempt: attempt}}
+	}
 	p := &monitor.ProgramStatus{
 		Name: "p", Outcome: "running", Drawing: &monitor.ProgramDrawing{Width: 10, Height: 20, Vertices: []monitor.ProgramVertex{{Shape: "block", Path: "a"}}},
 		Blocks: []monitor.BlockStatus{
@@ -265,6 +268,8 @@ func TestPlacesOfPrograms(t *testing.T) {
 			{Path: "c", RunCounts: monitor.RunCounts{Starts: 1, Done: 1}},
 			{Path: "d", RunCounts: monitor.RunCounts{Starts: 1, Lost: 1}},
 			{Path: "e", RunCounts: monitor.RunCounts{Starts: 1}},
+			{Path: "g", RunCounts: monitor.RunCounts{Starts: 4, Done: 2}, Mean: 0.0123456, Longest: 3725.2, Runs: append(at(2.9, 2), at(0.5, 1)...)},
+			{Path: "h", RunCounts: monitor.RunCounts{Starts: 2, Done: 1}, Mean: 1.5, Longest: 1.5, Runs: at(7200, 1)},
 		},
 		Waits: []monitor.WaitStatus{{Path: "a", For: "a node"}, {Path: "a", For: "a node"}, {Path: "f", For: "gsync.good"}},
 	}
@@ -275,12 +280,14 @@ func TestPlacesOfPrograms(t *testing.T) {
 		"d": {"lost", "1 started: 1 lost"},
 		"e": {"", "1 started: none has ended"},
 		"f": {"waiting", "waits for gsync.good"},
+		"g": {"running", "4 started: 2 running on n1 (attempt 2), n1, the longest for 2 s, 2 done in 0.0123 s on average and 1h2m5s at most"},
+		"h": {"running", "2 started: 1 running on n1 for 2h0m0s, 1 done in 1.5 s"},
 	}
 	if got := newProgramView(p).Places; !maps.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
 	p.Drawing = nil
-	if v := newProgramView(p); v.Places != nil || v.Drawing != nil || len(v.Blocks) != 5 {
+	if v := newProgramView(p); v.Places != nil || v.Drawing != nil || len(v.Blocks) != 7 {
 		t.Errorf("%+v", v)
 	}
 }

@@ -26,6 +26,7 @@ Exit codes: 0 every test has passed, 1 a test has failed or a file is refused,
 
 type testFlags struct {
 	run, junit    string
+	svg           string // directory of pictures
 	json, verbose bool
 }
 
@@ -45,6 +46,7 @@ func newTest() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&flags.run, "run", "", "run only the tests whose names match this regular `expression`")
 	f.StringVar(&flags.junit, "junit", "", "write the results to this `file` in the form of JUnit")
+	f.StringVar(&flags.svg, "svg", "", "draw each failure: write an SVG file into this `directory`")
 	f.BoolVar(&flags.json, "json", false, "print one JSON object a file")
 	f.BoolVarP(&flags.verbose, "verbose", "v", false, "tell everything that happened in each test")
 	return cmd
@@ -79,6 +81,11 @@ func runTests(cmd *cobra.Command, files []string, flags *testFlags) error {
 	if passed+failed == 0 && !refused {
 		return fmt.Errorf("--run: no test has a name that matches %q", flags.run)
 	}
+	if flags.svg != "" {
+		if err := drawFailures(flags.svg, suites); err != nil {
+			return fail(fmt.Errorf("--svg: %w", err))
+		}
+	}
 	if flags.junit != "" {
 		if err := os.WriteFile(flags.junit, ruletest.JUnit(suites), 0o666); err != nil { //nolint:gosec // A report is for everybody, as the umask allows.
 			return fail(fmt.Errorf("--junit: %w", err))
@@ -89,6 +96,26 @@ func runTests(cmd *cobra.Command, files []string, flags *testFlags) error {
 	}
 	if refused || failed > 0 {
 		return errTold
+	}
+	return nil
+}
+
+// drawFailures writes a file for each failure, named by the file of the test and by line and column of the expectation.
+func drawFailures(dir string, suites []ruletest.Suite) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil { //nolint:gosec // As a report.
+		return err
+	}
+	for _, s := range suites {
+		for _, r := range s.Results {
+			for i := range r.Failures {
+				f := &r.Failures[i]
+				name := fmt.Sprintf("%s-%d-%d.svg", strings.ReplaceAll(filepath.ToSlash(filepath.Clean(s.Name)), "/", "_"), f.Line, f.Column)
+				f.Drawn = filepath.Join(dir, name)
+				if err := os.WriteFile(f.Drawn, []byte(f.SVG()), 0o666); err != nil { //nolint:gosec // As a report.
+					return err
+				}
+			}
+		}
 	}
 	return nil
 }

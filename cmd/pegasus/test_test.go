@@ -37,6 +37,26 @@ func TestJUnit(t *testing.T) {
 	}
 }
 
+// TestPicturesOfFailures: --svg writes a file for each failure, and says which; a directory that cannot be made is refused.
+func TestPicturesOfFailures(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "pictures")
+	code, stdout, _ := execute(t, "test", "--svg", dir, "testdata/tests/bad_test.yaml")
+	file := filepath.Join(dir, "testdata_tests_bad_test.yaml-10-9.svg")
+	if want := "  + got      no firing\n  picture: " + file + "\n"; code != exitFailure || !strings.Contains(stdout, want) {
+		t.Errorf("exit %d, %s", code, stdout)
+	}
+	if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), "expected a firing from 1s to 1.1s<") {
+		t.Errorf("%v: %s", err, text)
+	}
+	if _, stdout, _ := execute(t, "test", "--json", "--svg", dir, "testdata/tests/bad_test.yaml"); !strings.Contains(stdout, `"picture":"`+file+`"`) {
+		t.Error(stdout)
+	}
+	code, stdout, stderr := execute(t, "test", "--svg", filepath.Join(file, "x"), "testdata/tests/bad_test.yaml")
+	if code != exitFailure || stdout != "" || stderr != "pegasus: --svg: mkdir "+file+": not a directory\n" {
+		t.Errorf("exit %d, %s%s", code, stdout, stderr)
+	}
+}
+
 // TestVerboseFailure: what happened is told once, below its heading.
 func TestVerboseFailure(t *testing.T) {
 	code, stdout, _ := execute(t, "test", "-v", "testdata/tests/bad_test.yaml")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,12 +22,18 @@ import (
 // progressEvery is how often reading a long journal says how far it is.
 const progressEvery = 2 * time.Second
 
+// openAfter is how long a journal is read before the page opens with it unread.
+const openAfter = time.Second
+
 // recordings are the journals of a run that is over, each of one synchronizer.
 type recordings struct {
 	list     []*recordedRun
 	from, to time.Time
 	states   []*monitor.MemberState // at most 2*maxStates
 	left     int                    // states that were left out
+	path     string                 // of the flag
+	size     int64                  // of all files, in bytes
+	count    atomic.Int64           // of these, read first
 }
 
 type recordedRun struct {
@@ -49,24 +56,77 @@ func (f *uiFlags) serveJournal(cmd *cobra.Command) error {
 		return err
 	}
 	defer listener.Close() //nolint:errcheck // The server has closed it.
-	r := &recordings{}
+	r := &recordings{path: f.journal}
+	for _, file := range files {
+		if info, err := os.Stat(file); err == nil {
+			r.size += info.Size()
+		}
+	}
+	key := rand.Text()
+	page, err := web.New(web.Options{Source: r, Now: time.Now, Key: key, Prefix: f.prefix, Reading: r.progress})
+	if err != nil {
+		return fmt.Errorf("--%w", err)
+	}
+	ctx, cancel := context.WithCancel(cmd.Context())
+	defer cancel()
+	var failed error // valid after read
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		if failed = r.readAll(ctx, files, page, cmd.ErrOrStderr()); failed != nil {
+			cancel()
+		}
+	}()
+	url, text := f.url(listener, key), ""
+	select {
+	case <-read:
+		if failed != nil {
+			return ended(cmd.Context(), fail(failed))
+		}
+		text = fmt.Sprintf("%s shows %s, %v of %s; Ctrl-C ends it\n", url, f.journal, r.to.Sub(r.from).Round(time.Millisecond), show.Count(len(r.list), "synchronizer"))
+	case <-time.After(openAfter):
+		text = fmt.Sprintf("%s reads %s, and then shows it; Ctrl-C ends it\n", url, f.journal)
+	}
+	if f.json {
+		text = show.JSONLine(struct {
+			URL     string `json:"url"`
+			Journal string `json:"journal"`
+		}{url, f.journal})
+	}
+	_, err = io.WriteString(cmd.OutOrStdout(), text)
+	if err == nil {
+		err = servePages(ctx, listener, page)
+	}
+	cancel()
+	<-read
+	return ended(cmd.Context(), fail(errors.Join(err, failed)))
+}
+
+// progress says how far reading is.
+func (r *recordings) progress() string {
+	if n := r.count.Load(); r.size > 0 {
+		return fmt.Sprintf("reading %s: %d %% of %d MiB", r.path, min(100, n*100/r.size), r.size>>20)
+	}
+	return "reading " + r.path // It is no regular file.
+}
+
+// readAll reads journals and shows them.
+func (r *recordings) readAll(ctx context.Context, files []string, page *web.Page, stderr io.Writer) error {
 	var lines []*monitor.Line
 	var statuses []*monitor.Status
 	for _, file := range files {
-		some, status, err := r.read(cmd.Context(), file, cmd.ErrOrStderr())
+		some, status, err := r.read(ctx, file, stderr)
 		if err != nil {
-			return ended(cmd.Context(), fail(fmt.Errorf("%s: %w", file, err)))
+			return fmt.Errorf("%s: %w", file, err)
 		}
 		lines, statuses = append(lines, some...), append(statuses, status)
 	}
 	r.cut(maxStates)
 	if r.left > 0 {
-		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "pegasus: %s: the timeline has the newest %d states of members, and leaves out %d\n", f.journal, maxStates, r.left)
+		_, _ = fmt.Fprintf(stderr, "pegasus: %s: the timeline has the newest %d states of members, and leaves out %d\n", r.path, maxStates, r.left)
 	}
-	key := rand.Text()
-	page, err := web.New(web.Options{Source: r, Now: time.Now, Key: key, Prefix: f.prefix, Recorded: &web.Recorded{From: r.from, To: r.to, Status: r.status, States: r.states}})
-	if err != nil {
-		return fmt.Errorf("--%w", err)
+	if err := page.Open(&web.Recorded{From: r.from, To: r.to, Status: r.status, States: r.states}); err != nil {
+		return err
 	}
 	for _, s := range statuses {
 		page.PublishStatus(s)
@@ -74,18 +134,20 @@ func (f *uiFlags) serveJournal(cmd *cobra.Command) error {
 	for _, l := range lines {
 		page.PublishEvent(l)
 	}
-	url := f.url(listener, key)
-	text := fmt.Sprintf("%s shows %s, %v of %s; Ctrl-C ends it\n", url, f.journal, r.to.Sub(r.from).Round(time.Millisecond), show.Count(len(r.list), "synchronizer"))
-	if f.json {
-		text = show.JSONLine(struct {
-			URL     string `json:"url"`
-			Journal string `json:"journal"`
-		}{url, f.journal})
-	}
-	if _, err := io.WriteString(cmd.OutOrStdout(), text); err != nil {
-		return fail(err)
-	}
-	return ended(cmd.Context(), fail(servePages(cmd.Context(), listener, page)))
+	return nil
+}
+
+// counted counts the bytes that are read.
+type counted struct {
+	io.Reader
+
+	count *atomic.Int64
+}
+
+func (c counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.count.Add(int64(n))
+	return n, err
 }
 
 const (
@@ -107,7 +169,7 @@ func (r *recordings) read(ctx context.Context, file string, stderr io.Writer) (l
 	told := time.Now()
 	left := 0
 	var from, to time.Time
-	res, err := one.replay(ctx, synchronizer.ReplayOptions{
+	res, err := one.replay(ctx, &r.count, synchronizer.ReplayOptions{
 		Begin: func(res *synchronizer.Replayed) { one.name, from = res.Synchronizer, res.Started },
 		Observe: func(at time.Time, e monitor.Event) {
 			l := e.Line()
@@ -157,13 +219,18 @@ func (r *recordings) read(ctx context.Context, file string, stderr io.Writer) (l
 	return lines, status, nil
 }
 
-func (o *recordedRun) replay(ctx context.Context, opt synchronizer.ReplayOptions) (*synchronizer.Replayed, error) {
+// replay steps through the journal, and counts its bytes unless count is nil.
+func (o *recordedRun) replay(ctx context.Context, count *atomic.Int64, opt synchronizer.ReplayOptions) (*synchronizer.Replayed, error) {
 	in, err := os.Open(o.file)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close() //nolint:errcheck // Nothing was written.
-	return synchronizer.Replay(detectcmd.ReadUntil(ctx, in), opt)
+	r := detectcmd.ReadUntil(ctx, in)
+	if count != nil {
+		r = counted{r, count}
+	}
+	return synchronizer.Replay(r, opt)
 }
 
 // Explain implements web.Source.
@@ -173,7 +240,7 @@ func (r *recordings) Explain(ctx context.Context, name, group, predicate string,
 			continue
 		}
 		var missing error
-		_, err := one.replay(ctx, synchronizer.ReplayOptions{Until: at, Inspect: func(i *synchronizer.Inspection) {
+		_, err := one.replay(ctx, nil, synchronizer.ReplayOptions{Until: at, Inspect: func(i *synchronizer.Inspection) {
 			why, err := i.Why(predicate)
 			e, missing = &why, err
 		}})
@@ -185,7 +252,7 @@ func (r *recordings) Explain(ctx context.Context, name, group, predicate string,
 // status tells where each synchronizer stood.
 func (r *recordings) status(ctx context.Context, at time.Time) (list []*monitor.Status, err error) {
 	for _, one := range r.list {
-		if _, err := one.replay(ctx, synchronizer.ReplayOptions{Until: at, Inspect: func(i *synchronizer.Inspection) {
+		if _, err := one.replay(ctx, nil, synchronizer.ReplayOptions{Until: at, Inspect: func(i *synchronizer.Inspection) {
 			s := i.Status()
 			list = append(list, &s)
 		}}); err != nil {

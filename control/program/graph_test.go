@@ -91,79 +91,84 @@ func (r rect) meets(o rect) bool {
 
 var (
 	svgLine  = regexp.MustCompile(`<polyline points="([^"]*)"`)
-	svgLabel = regexp.MustCompile(`<text x="(-?\d+)" y="(-?\d+)"( text-anchor="end")?>([^<]*)<`)
+	svgLabel = regexp.MustCompile(`<text x="(-?\d+)" y="(-?\d+)" text-anchor="(start|end)" textLength="(\d+)" [^>]*>([^<]*)<`)
 )
 
 // TestLabels checks drawings of random programs: no label lies over an arrow, a vertex or another label, each
 // exit of a switch has one, and the text of a switch is inside it.
 func TestLabels(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		compiled := drawPlan(t)
-		g := compiled.Draw()
-		svg := g.SVG()
-		fail := func(format string, args ...any) {
-			t.Helper()
-			t.Fatalf(format+"\n%s\n%s", append(args, compiled.Text(), svg)...)
+	for _, blocks := range []int{10, 100, 1000} {
+		checkLabels(t, chain(t, blocks))
+	}
+	rapid.Check(t, func(t *rapid.T) { checkLabels(t, drawPlan(t)) })
+}
+
+func checkLabels(t rapid.TB, compiled *program.Compiled) {
+	t.Helper()
+	g := compiled.Draw()
+	svg := g.SVG()
+	fail := func(format string, args ...any) {
+		t.Helper()
+		t.Fatalf(format+"\n%s\n%s", append(args, compiled.Text(), svg)...)
+	}
+	number := func(s string) int {
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			fail("%v", err)
 		}
-		number := func(s string) int {
-			n, err := strconv.Atoi(s)
-			if err != nil {
-				fail("%v", err)
-			}
-			return n
-		}
-		var taken []rect
-		for _, m := range svgLine.FindAllStringSubmatch(svg, -1) {
-			var last, before []int
-			for i, point := range strings.Fields(m[1]) {
-				x, y, _ := strings.Cut(point, ",")
-				at := []int{number(x), number(y)}
-				if i > 0 {
-					if at[0] != last[0] && at[1] != last[1] {
-						fail("the line %s is not at right angles", m[1])
-					}
-					taken = append(taken, rect{min(at[0], last[0]) - 1, min(at[1], last[1]) - 1, max(at[0], last[0]) + 1, max(at[1], last[1]) + 1})
+		return n
+	}
+	var taken []rect
+	for _, m := range svgLine.FindAllStringSubmatch(svg, -1) {
+		var last, before []int
+		for i, point := range strings.Fields(m[1]) {
+			x, y, _ := strings.Cut(point, ",")
+			at := []int{number(x), number(y)}
+			if i > 0 {
+				if at[0] != last[0] && at[1] != last[1] {
+					fail("the line %s is not at right angles", m[1])
 				}
-				last, before = at, last
+				taken = append(taken, rect{min(at[0], last[0]) - 1, min(at[1], last[1]) - 1, max(at[0], last[0]) + 1, max(at[1], last[1]) + 1})
 			}
-			if before != nil && before[0] == last[0] && before[1] < last[1] { // The head of an arrow that points down.
-				taken = append(taken, rect{last[0] - 5, last[1] - 9, last[0] + 5, last[1]})
+			last, before = at, last
+		}
+		if before != nil && before[0] == last[0] && before[1] < last[1] { // The head of an arrow that points down.
+			taken = append(taken, rect{last[0] - 5, last[1] - 9, last[0] + 5, last[1]})
+		}
+	}
+	for i := range g.Vertices {
+		v := &g.Vertices[i]
+		if v.Shape != program.Diamond { // Its corners are empty.
+			taken = append(taken, rect{v.X - v.W/2, v.Y - v.H/2, v.X + v.W/2, v.Y + v.H/2})
+			continue
+		}
+		for _, l := range v.Label { // A text that is as high as all lines.
+			if 7*len(l)*v.H+15*len(v.Label)*v.W > v.W*v.H {
+				fail("the text %q is larger than its diamond of %d x %d", v.Label, v.W, v.H)
 			}
 		}
-		for i := range g.Vertices {
-			v := &g.Vertices[i]
-			if v.Shape != program.Diamond { // Its corners are empty.
-				taken = append(taken, rect{v.X - v.W/2, v.Y - v.H/2, v.X + v.W/2, v.Y + v.H/2})
-				continue
-			}
-			for _, l := range v.Label { // A text that is as high as all lines.
-				if 7*len(l)*v.H+15*len(v.Label)*v.W > v.W*v.H {
-					fail("the text %q is larger than its diamond of %d x %d", v.Label, v.W, v.H)
-				}
+	}
+	for _, e := range g.Edges {
+		if g.Vertices[e.From].Shape == program.Diamond && e.Label == "" {
+			fail("an exit of the switch %q has no label", g.Vertices[e.From].Label)
+		}
+	}
+	for _, m := range svgLabel.FindAllStringSubmatch(svg, -1) {
+		x, y, width := number(m[1]), number(m[2]), number(m[4])
+		if m[3] == "end" {
+			x -= width
+		}
+		box := rect{x, y - 9, x + width, y + 2}
+		if box.left < 0 || box.right > g.W || box.bottom > g.H {
+			fail("the label %q at %d, %d lies outside", m[5], x, y)
+		}
+		for _, o := range taken {
+			if box.meets(o) {
+				fail("the label %q at %d, %d lies over %+v", m[5], x, y, o)
 			}
 		}
-		for _, e := range g.Edges {
-			if g.Vertices[e.From].Shape == program.Diamond && e.Label == "" {
-				fail("an exit of the switch %q has no label", g.Vertices[e.From].Label)
-			}
-		}
-		for _, m := range svgLabel.FindAllStringSubmatch(svg, -1) {
-			x, y, width := number(m[1]), number(m[2]), 7*len(m[4])
-			if m[3] != "" {
-				x -= width
-			}
-			box := rect{x, y - 9, x + width, y + 2}
-			if box.left < 0 || box.right > g.W || box.bottom > g.H {
-				fail("the label %q at %d, %d lies outside", m[4], x, y)
-			}
-			for _, o := range taken {
-				if box.meets(o) {
-					fail("the label %q at %d, %d lies over %+v", m[4], x, y, o)
-				}
-			}
-			taken = append(taken, box)
-		}
-	})
+		taken = append(taken, box)
+	}
 }
 
 func abs(x int) int { return max(x, -x) }

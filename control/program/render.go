@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html"
 	"strings"
+	"unicode/utf8"
 )
 
 // Text gives the program as a tree, a line a construct.
@@ -102,8 +103,10 @@ func (g *Graph) SVG() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="monospace" font-size="12">
 <title>%s</title>
+<style>:root{--back:#fff;--ink:#000;--bar:#ddd}@media(prefers-color-scheme:dark){:root{--back:#16191d;--ink:#e6e6e6;--bar:#33373d}}
+text,circle,marker path{fill:var(--ink)}.back,.shape{fill:var(--back)}.bar{fill:var(--bar)}.shape,.bar,polyline{stroke:var(--ink)}polyline{fill:none}</style>
 <defs><marker id="arrow" markerWidth="8" markerHeight="8" refX="8" refY="4" orient="auto"><path d="M0,0 L8,4 L0,8 z"/></marker></defs>
-<rect width="100%%" height="100%%" fill="white"/>
+<rect class="back" width="100%%" height="100%%"/>
 `, g.W, g.H, g.W, g.H, html.EscapeString(g.Name))
 	for i := range g.Edges {
 		g.svgEdge(&b, &g.Edges[i])
@@ -113,17 +116,17 @@ func (g *Graph) SVG() string {
 		left, top := v.X-v.W/2, v.Y-v.H/2
 		switch v.Shape {
 		case Box, Bar:
-			fill := [...]string{"white", "#ddd"}[v.Shape]
-			fmt.Fprintf(&b, `<rect x="%d" y="%d" width="%d" height="%d" fill="%s" stroke="black"/>`+"\n", left, top, v.W, v.H, fill)
+			class := [...]string{"shape", "bar"}[v.Shape]
+			fmt.Fprintf(&b, `<rect class="%s" x="%d" y="%d" width="%d" height="%d"/>`+"\n", class, left, top, v.W, v.H)
 		case Diamond:
-			fmt.Fprintf(&b, `<path d="M%d,%d L%d,%d L%d,%d L%d,%d z" fill="white" stroke="black"/>`+"\n",
+			fmt.Fprintf(&b, `<path class="shape" d="M%d,%d L%d,%d L%d,%d L%d,%d z"/>`+"\n",
 				v.X, top, left+v.W, v.Y, v.X, top+v.H, left, v.Y)
 		case Dot:
 			fmt.Fprintf(&b, `<circle cx="%d" cy="%d" r="%d"/>`+"\n", v.X, v.Y, v.W/2)
 		}
 		y := v.Y - line*(len(v.Label)-1)/2 + 4
 		for _, l := range v.Label {
-			fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="middle">%s</text>`+"\n", v.X, y, html.EscapeString(l))
+			writeLabel(&b, v.X, y, "middle", l)
 			y += line
 		}
 	}
@@ -149,14 +152,19 @@ func (g *Graph) svgEdge(b *strings.Builder, e *Edge) {
 	for i, p := range points {
 		list[i] = fmt.Sprintf("%d,%d", p[0], p[1])
 	}
-	fmt.Fprintf(b, `<polyline points="%s" fill="none" stroke="black" marker-end="url(#arrow)"/>`+"\n", strings.Join(list, " "))
+	fmt.Fprintf(b, `<polyline points="%s" marker-end="url(#arrow)"/>`+"\n", strings.Join(list, " "))
 	if e.Label != "" {
-		anchor := ""
+		anchor := "start"
 		if end {
-			anchor = ` text-anchor="end"`
+			anchor = "end"
 		}
-		fmt.Fprintf(b, `<text x="%d" y="%d"%s>%s</text>`+"\n", at[0], at[1], anchor, html.EscapeString(e.Label))
+		writeLabel(b, at[0], at[1], anchor, e.Label)
 	}
+}
+
+// writeLabel writes a text with the width that the layout has for it, whatever the font.
+func writeLabel(b *strings.Builder, x, y int, anchor, text string) {
+	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="%s" textLength="%d" lengthAdjust="spacingAndGlyphs">%s</text>`+"\n", x, y, anchor, letter*utf8.RuneCountInString(text), html.EscapeString(text))
 }
 
 // Route returns the points of an edge, with right angles. It also returns where its label begins or, if end is true,

@@ -197,6 +197,9 @@ func (p *pass) endRun(r *blockRun, in *program.Input) {
 			n.Failed++
 		}
 	}
+	if in.Kind == program.InDone {
+		p.noteTime(r, p.now.Add(-p.behind).Sub(r.placed))
+	}
 	at := len(p.out.Events)
 	p.stepInterpreter(in)
 	if in.Kind == program.InFailed && !r.cancel && !slices.ContainsFunc(p.out.Events[at:], func(e monitor.ProgramEvent) bool {
@@ -341,8 +344,8 @@ func (p *pass) place(a *program.Action) *blockRun {
 	p.numbers++
 	r := &blockRun{
 		number: p.numbers, id: a.Block, construct: a.Construct, on: a.Node, input: cmp.Or(strings.Clone(a.Input), "null"),
-		replicas: slices.Clone(a.Replicas),
-		block:    p.program.Info(a.Construct).Block.Name,
+		replicas: slices.Clone(a.Replicas), placed: p.now.Add(-p.behind),
+		block: p.program.Info(a.Construct).Block.Name,
 	}
 	p.runs[r.number], p.byID[r.id] = r, r
 	for _, n := range p.countsOf(a.Construct) {

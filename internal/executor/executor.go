@@ -32,7 +32,7 @@ func (p Program) Begin(level string, id uint64) plan.Executor {
 	return &executor{
 		program: p.Compiled, level: level, id: id, run: program.NewRun(p.Compiled), wake: clocksync.MaxInstant, resume: clocksync.MaxInstant,
 		processors: map[string]*processor{}, held: map[string]clocksync.Instant{}, runs: map[uint64]*blockRun{}, byID: map[program.ID]*blockRun{},
-		tallies: map[int]*monitor.RunCounts{},
+		tallies: map[int]*tally{},
 	}
 }
 
@@ -61,7 +61,7 @@ type executor struct {
 	moved      []moved     // members whose current state is to be looked at
 	attention  []*blockRun // that may need a signal
 	finish     *monitor.ProgramEvent
-	tallies    map[int]*monitor.RunCounts // of the blocks by construct
+	tallies    map[int]*tally // of the blocks by construct
 	total      monitor.RunCounts
 	resume     clocksync.Instant // since when processors are awaited after a restart, MaxInstant if none is
 	formed     bool              // there was an epoch before the restart
@@ -109,6 +109,13 @@ type moved struct {
 	incarnation uint64
 }
 
+// tally is about all runs of a construct. The times are of runs with a result.
+type tally struct {
+	monitor.RunCounts
+
+	sum, longest time.Duration
+}
+
 // blockRun is one attempt at a block on a processor.
 type blockRun struct {
 	number    uint64
@@ -118,7 +125,8 @@ type blockRun struct {
 	on        string // the processor
 	replicas  []int32
 	input     string
-	seen      bool // a global state has shown it
+	placed    clocksync.Instant // when it was requested, by the interpreter's time
+	seen      bool              // a global state has shown it
 	cancel    bool
 	started   bool              // a start was sent and may have arrived
 	arrived   bool              // it has

@@ -148,6 +148,30 @@ func TestFails(t *testing.T) {
 	want(t, "again", s.advance(2*ms), "fail 1 a why; start 2 b; start->b 2")
 }
 
+// TestTimes: a status says which attempt a run is and how long ago it was requested, and how long runs with a result took. The
+// time in which nobody led does not count.
+func TestTimes(t *testing.T) {
+	s := runs(t)
+	s.shows("a", 1, wire.PhaseFailed, 1)
+	s.Take("a", &plan.Body{Program: id, Run: 1, Kind: wire.BodyFailure, Text: "broken"}, &s.out)
+	s.advance(500 * ms)
+	r := s.Status(1500 * ms).Blocks[0]
+	if len(r.Runs) != 1 || r.Runs[0].Attempt != 2 || r.Runs[0].Seconds != 1 || r.Mean != 0 || r.Longest != 0 {
+		t.Errorf("%+v", r)
+	}
+	s.Restart(61500*ms, true, control.Decision{}, 0, plan.HoldKnown, 1500*ms, &s.out)
+	if r := s.Status(61500 * ms).Blocks[0].Runs; len(r) != 1 || r[0].Seconds != 1 {
+		t.Errorf("after a minute without a leader: %+v", r)
+	}
+	s = runs(t)
+	s.shows("a", 1, wire.PhaseDone, 1)
+	s.Take("a", &plan.Body{Program: id, Run: 1, Kind: wire.BodyResult, Text: "5"}, &s.out)
+	s.advance(2500 * ms)
+	if r := s.Status(9000 * ms).Blocks[0]; r.Done != 1 || r.Mean != 2.5 || r.Longest != 2.5 || len(r.Runs) != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestStartAgain: a start that had no effect is sent again, after a while.
 func TestStartAgain(t *testing.T) {
 	for _, fate := range []control.Fate{control.Expired, control.Unconfirmed} {
@@ -400,7 +424,7 @@ program: {name: test, blocks: {work: {}}, body: `+body+`}
 		if err != nil {
 			t.Fatal(err)
 		}
-		return executor.Program{Compiled: file.Plan}.Begin("s", id).Status()
+		return executor.Program{Compiled: file.Plan}.Begin("s", id).Status(0)
 	}
 	d := begin(`{par: {do: work}, times: 3, join: enough}`).Drawing
 	var text []string

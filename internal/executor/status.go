@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
+	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control/program"
 	"github.com/gopegasus/pegasus/monitor"
 )
@@ -16,10 +18,17 @@ const shownBlocks = 100
 func (f *executor) countsOf(construct int) [2]*monitor.RunCounts {
 	n := f.tallies[construct]
 	if n == nil {
-		n = &monitor.RunCounts{}
+		n = &tally{}
 		f.tallies[construct] = n
 	}
-	return [2]*monitor.RunCounts{n, &f.total}
+	return [2]*monitor.RunCounts{&n.RunCounts, &f.total}
+}
+
+// noteTime counts how long a run with a result took.
+func (f *executor) noteTime(r *blockRun, took time.Duration) {
+	n := f.tallies[r.construct]
+	n.sum += took
+	n.longest = max(n.longest, took)
 }
 
 // Counts implements [plan.Executor].
@@ -28,7 +37,7 @@ func (f *executor) Counts() (total monitor.RunCounts, running, queued int) {
 }
 
 // Status implements [plan.Executor].
-func (f *executor) Status() *monitor.ProgramStatus {
+func (f *executor) Status(now clocksync.Instant) *monitor.ProgramStatus {
 	s := &monitor.ProgramStatus{Name: f.program.Program().Name, Outcome: "running", Blocks: []monitor.BlockStatus{}}
 	if f.finish != nil {
 		s.Outcome, s.Reason = f.finish.Outcome.String(), f.finish.Reason
@@ -48,7 +57,12 @@ func (f *executor) Status() *monitor.ProgramStatus {
 		}
 		info := f.program.Info(construct)
 		place[construct] = len(s.Blocks)
-		s.Blocks = append(s.Blocks, monitor.BlockStatus{Path: info.Path, Name: info.Name, RunCounts: *f.tallies[construct], Runs: []monitor.RunStatus{}})
+		n := f.tallies[construct]
+		b := monitor.BlockStatus{Path: info.Path, Name: info.Name, RunCounts: n.RunCounts, Longest: n.longest.Seconds(), Runs: []monitor.RunStatus{}}
+		if n.Done > 0 {
+			b.Mean = n.sum.Seconds() / float64(n.Done)
+		}
+		s.Blocks = append(s.Blocks, b)
 	}
 	for _, number := range slices.Sorted(maps.Keys(f.runs)) {
 		r := f.runs[number]
@@ -63,7 +77,9 @@ func (f *executor) Status() *monitor.ProgramStatus {
 		case r.seen:
 			phase = "running"
 		}
-		s.Blocks[i].Runs = append(s.Blocks[i].Runs, monitor.RunStatus{Run: r.number, Replica: joinDotted(r.replicas), Processor: r.on, Phase: phase})
+		s.Blocks[i].Runs = append(s.Blocks[i].Runs, monitor.RunStatus{
+			Run: r.number, Attempt: r.id.Attempt, Replica: joinDotted(r.replicas), Processor: r.on, Phase: phase, Seconds: now.Add(-f.behind).Sub(r.placed).Seconds(),
+		})
 	}
 	return s
 }

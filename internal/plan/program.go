@@ -72,7 +72,7 @@ type Executor interface {
 	// Run is the input of a run on a processor, found if there is such a run, and
 	// handed if what it has come to is there already.
 	Run(processor string, id, number uint64) (input string, found, handed bool)
-	Status() *monitor.ProgramStatus
+	Status(now clocksync.Instant) *monitor.ProgramStatus
 	// Counts are the counts of all runs; running and queued are the runs that have not ended,
 	// and the blocks that wait for a processor.
 	Counts() (total monitor.RunCounts, running, queued int)

@@ -20,6 +20,7 @@ type expectation struct {
 	Place
 
 	subject string
+	when    []span // the times that it names
 	check   func(*log) difference
 }
 
@@ -96,7 +97,9 @@ func (t *testParser) expectation(n yamlconf.Node) {
 				return
 			}
 		}
+		t.about = nil
 		e := k.read(t, &raw)
+		e.when = t.about
 		e.Place = placeOf(t.doc, n)
 		t.test.expect = append(t.test.expect, e)
 		return
@@ -137,6 +140,7 @@ func (t *testParser) pair(n yamlconf.Node, ends []time.Duration) span {
 // within notes the times of a stretch, and refuses a stretch that no test reaches.
 func (t *testParser) within(n yamlconf.Node, from, to time.Duration) span {
 	s := span{from, to}
+	t.about = append(t.about, s)
 	if from < 0 || to < from || to > maxLasts {
 		refuse(n, "%v is out of range: a test lasts from 0s to %v", s, maxLasts)
 	} else {

@@ -229,6 +229,7 @@ type testParser struct {
 	regions []string
 	entries int
 	last    time.Duration // that is named
+	about   []span        // times of the expectation that is read
 }
 
 func (t *testParser) read() {

@@ -17,6 +17,7 @@ import (
 // log is what happened in one run, each list in the order of time.
 type log struct {
 	lines    []line
+	states   map[string][]held[[]scgs.Value] // of participants, as they set them; nil: it is not there
 	verdicts map[string][]held[verdict]
 	sent     []*sent
 	known    map[sentKey]*sent
@@ -63,7 +64,7 @@ type sentKey struct {
 const unsettled control.Fate = 0
 
 func newLog(plan *plan.Level) *log {
-	l := &log{verdicts: map[string][]held[verdict]{}, known: map[sentKey]*sent{}, refused: map[string]string{}}
+	l := &log{states: map[string][]held[[]scgs.Value]{}, verdicts: map[string][]held[verdict]{}, known: map[sentKey]*sent{}, refused: map[string]string{}}
 	for _, name := range plan.Predicates() {
 		l.verdicts[name] = []held[verdict]{{-1, verdict{truth: predicates.Unknown, reason: "there is no global state yet"}}}
 	}

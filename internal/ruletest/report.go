@@ -26,6 +26,9 @@ func (f *Failure) String() string {
 	for _, g := range f.Got {
 		b.WriteString("  + got      " + g + "\n")
 	}
+	if f.Drawn != "" {
+		b.WriteString("  picture: " + f.Drawn + "\n")
+	}
 	if len(f.Log) > 0 {
 		b.WriteString("  what happened:\n")
 	}

@@ -29,6 +29,14 @@ type Failure struct {
 	Want []string `json:"expected"` // a line each
 	Got  []string `json:"got"`      // in place of them
 	Log  []string `json:"-"`        // what happened to the subject of the expectation
+
+	// Drawn is the file with the picture; empty: there is none.
+	Drawn string `json:"picture,omitempty"`
+
+	run     *log // of the test
+	test    *Test
+	subject string // that the expectation is about
+	when    []span // the times that the expectation names
 }
 
 // Run runs the test with each of its seeds, up to the first that fails.
@@ -40,7 +48,10 @@ func (t *Test) Run() *Result {
 		for i := range t.expect {
 			e := &t.expect[i]
 			if d := e.check(l); !d.none() {
-				result.Failures = append(result.Failures, Failure{e.Place, d.want, d.got, l.told(func(x *line) bool { return x.subject == "" || x.subject == e.subject })})
+				result.Failures = append(result.Failures, Failure{
+					Place: e.Place, Want: d.want, Got: d.got, Log: l.told(func(x *line) bool { return x.subject == "" || x.subject == e.subject }),
+					run: l, test: t, subject: e.subject, when: e.when,
+				})
 			}
 		}
 		if len(result.Failures) > 0 {
@@ -233,7 +244,19 @@ func (a *actor) begin() {
 			a.enter(s.Region)
 		}
 	}
+	a.setState()
+}
+
+// setState sets the state of the program, and notes it.
+func (a *actor) setState() {
+	a.noteState(slices.Clone(a.row))
 	a.member.Set(a.row)
+}
+
+// noteState notes a state, or that the program has gone.
+func (a *actor) noteState(row []scgs.Value) {
+	l := a.stage.log
+	l.states[a.name] = append(l.states[a.name], held[[]scgs.Value]{a.stage.now(), row})
 }
 
 // enter opens a region with a handler for every signal that goes there; an open region is left
@@ -265,14 +288,16 @@ func (a *actor) play(steps []step) {
 				a.row[v.field] = v.value
 			}
 			if a.began {
-				a.member.Set(a.row)
+				a.setState()
 			}
 		case verbLeave:
 			a.member.Leave()
 			a.member = nil
+			a.noteState(nil)
 		case verbCrash:
 			a.member.Crash()
 			a.member = nil
+			a.noteState(nil)
 		case verbCut, verbHeal:
 			a.cut = s.verb == verbCut
 			a.lose()

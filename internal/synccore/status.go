@@ -21,7 +21,7 @@ func (c *Core) status(now clocksync.Instant) monitor.Status {
 		Members: c.memberStatus(now), Predicates: []monitor.PredicateStatus{}, Groups: c.groupStatus(now),
 	}
 	if c.exec != nil {
-		s.Program = c.exec.Status()
+		s.Program = c.exec.Status(now)
 	}
 	if c.planner != nil {
 		s.Balance = c.planner.Status(now)

@@ -128,16 +128,7 @@ func (w *world) answer() string {
 // set sets the state of a member, which joins first if it is new.
 func (w *world) set(name, phase string, load float64) {
 	w.t.Helper()
-	text, err := json.Marshal(map[string]any{"name": name, "host": nastyHost, "state": map[string]any{"phase": phase, "load": load, "note": nastyNote}})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	if _, err := fmt.Fprintf(w.in, "%s\n", text); err != nil {
-		w.t.Fatal(err)
-	}
-	if a := w.answer(); a != "ok" {
-		w.t.Fatalf("member: %s", a)
-	}
+	w.ask(map[string]any{"name": name, "host": nastyHost, "state": map[string]any{"phase": phase, "load": load, "note": nastyNote}})
 }
 
 // launch starts pegasus, waits for a line of its stdout with a text, and returns the line and how to end the process.
@@ -287,6 +278,11 @@ next:
 	b.outside, b.problems = nil, nil
 }
 
+// awaited has the value of an expression be that of its promise.
+func awaited(p *cdpruntime.EvaluateParams) *cdpruntime.EvaluateParams {
+	return p.WithAwaitPromise(true)
+}
+
 // accessible fails if axe finds something on the page.
 func (b *browser) accessible(scheme string) {
 	b.t.Helper()
@@ -300,8 +296,7 @@ func (b *browser) accessible(scheme string) {
 	}
 	var found []string // The first one is how many rules had something to check.
 	b.value(string(axe)+"; 0", nil)
-	b.do(chromedp.Evaluate(`axe.run(`+rules+`).then((r) => [String(r.passes.length)].concat(r.violations.flatMap((v) => v.nodes.map((n) => v.id + ": " + v.help + ": " + n.html + " " + n.failureSummary))))`, &found,
-		func(p *cdpruntime.EvaluateParams) *cdpruntime.EvaluateParams { return p.WithAwaitPromise(true) }))
+	b.do(chromedp.Evaluate(`axe.run(`+rules+`).then((r) => [String(r.passes.length)].concat(r.violations.flatMap((v) => v.nodes.map((n) => v.id + ": " + v.help + ": " + n.html + " " + n.failureSummary))))`, &found, awaited))
 	if passed, err := strconv.Atoi(found[0]); err != nil || passed < least {
 		b.t.Errorf("axe checked %s rules: %v", found[0], err)
 	}

@@ -1,5 +1,6 @@
-// Command shots records a run of examples/tsp, opens its pages in a headless Chromium, checks what they say, and writes a
-// picture of each, light and dark. "make shots" calls it. It needs chromium in the PATH.
+// Command shots records a run of examples/tsp, and runs the program configs/programs/search.yaml. It opens their pages in a
+// headless Chromium, checks what they say, and writes a picture of each, light and dark. "make shots" calls it. It needs
+// chromium in the PATH.
 package main
 
 import (
@@ -58,6 +59,13 @@ func run(ctx context.Context, dir string) error {
 	if text, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/pegasus").CombinedOutput(); err != nil {
 		return fmt.Errorf("build: %w: %s", err, text)
 	}
+	home := filepath.Join(journal, "home")
+	if err := os.Mkdir(home, 0o700); err != nil {
+		return err
+	}
+	if err := shootProgram(ctx, binary, dir, home); err != nil {
+		return err
+	}
 	ui := exec.CommandContext(ctx, binary, "ui", "--journal", journal)
 	ui.Stderr = os.Stderr
 	out, err := ui.StdoutPipe()
@@ -76,8 +84,58 @@ func run(ctx context.Context, dir string) error {
 		return fmt.Errorf("pegasus ui: %w", err)
 	}
 	url, _, _ := strings.Cut(line, " ")
+	return shootPages(ctx, url, dir, pages())
+}
+
+// shootProgram runs a program on three processors and writes a picture of its page, at the first block that is done.
+func shootProgram(ctx context.Context, binary, dir, home string) error {
+	environment := append(os.Environ(), "HOME="+home, "XDG_RUNTIME_DIR="+home, "XDG_STATE_HOME="+home) // Of the key of its server.
+	start := func(args ...string) (out *bufio.Reader, end func(), err error) {
+		cmd := exec.CommandContext(ctx, binary, args...)
+		cmd.Env, cmd.Stderr = environment, os.Stderr
+		pipe, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		return bufio.NewReader(pipe), func() {
+			_ = cmd.Process.Signal(os.Interrupt)
+			_ = cmd.Wait()
+		}, err
+	}
+	out, end, err := start("program", "run", filepath.Join("configs", "programs", "search.yaml"), "--ui")
+	if err != nil {
+		return err
+	}
+	defer end()
+	server, err := out.ReadString('\n')
+	if err != nil {
+		return fmt.Errorf("pegasus program run: %w", err)
+	}
+	url := ""
+	for url == "" {
+		line, err := out.ReadString('\n')
+		if err != nil {
+			return fmt.Errorf("pegasus program run: %w", err)
+		}
+		_, url, _ = strings.Cut(strings.TrimSpace(line), "page of this run: ")
+	}
+	script := filepath.Join(home, "sample.sh")
+	if err := os.WriteFile(script, []byte("sleep 3\necho 0.5\n"), 0o600); err != nil {
+		return err
+	}
+	_, end, err = start("node", "--nats", strings.TrimSpace(server), "--group", "searchers", "--name", "n1", "--processors", "3",
+		"--block", "sample=sh "+script, "--block", "climb=sleep 300", "--block", "report=true", "--block", "give-up=true")
+	if err != nil {
+		return err
+	}
+	defer end()
+	return shootPages(ctx, url, dir, []page{{"program", "#program", "", " done in ", true}})
+}
+
+// shootPages writes pictures of pages, light and dark.
+func shootPages(ctx context.Context, url, dir string, list []page) error {
 	for _, scheme := range []string{"light", "dark"} {
-		for _, p := range pages() {
+		for _, p := range list {
 			picture, err := shoot(ctx, url, scheme, p)
 			if err != nil {
 				return fmt.Errorf("page %s: %w", p.name, err)

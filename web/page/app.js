@@ -35,6 +35,7 @@ let lastFrame = performance.now();
 let connected = false;
 let dropped = 0;
 let refused = false;
+let reading = ""; // how far the run is read
 const cursor = new Cursor((at) => show(at, true));
 /** @type {HTMLElement} */ (document.getElementById("cursor")).append(cursor.root);
 
@@ -146,6 +147,7 @@ function connect() {
     connected = true;
     refused = false;
     lastFrame = performance.now();
+    reading = frame.kind === "reading" ? frame.text : "";
     if (frame.kind === "hello") {
       state.events.hello(frame.page);
       dropped = frame.dropped;
@@ -180,9 +182,10 @@ function check() {
   const slow = dropped > 0 ? `; ${dropped} slow browsers were dropped` : "";
   const since = oldSince(age, -1, new Date());
   if (refused) setText(connection, `The page was refused ${since}: open the URL that pegasus ui printed, or close other tabs`);
+  else if (reading && age <= streamLimit) setText(connection, reading);
   else if (state.record) setText(connection, stopped ? `The page stopped at ${since}` : "A recorded run");
   else setText(connection, stopped ? `The stream stopped at ${since}: all values are of then` : `Live, ${clock(new Date())}${slow}`);
-  document.body.classList.toggle("stopped", stopped);
+  document.body.classList.toggle("stopped", stopped && (!reading || age > streamLimit));
   draw();
 }
 

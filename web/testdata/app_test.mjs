@@ -108,6 +108,12 @@ has(connection.textContent, "The stream stopped at ");
 
 // The values of a run, made by package web; texts with markup stay texts.
 const [status, why] = readFileSync(process.argv[3], "utf8").trim().split("\n").map((line) => JSON.parse(line));
+await send({ kind: "reading", text: "reading x: 5 % of 70 MiB" });
+stream.onerror(); // The page ends this stream.
+await tick(500);
+assert.equal(connection.textContent, "reading x: 5 % of 70 MiB");
+await tick(7000);
+has(connection.textContent, "The stream stopped at ");
 await send({ kind: "hello", page: "a", oldest: 1, dropped: 2 });
 await send(status);
 await tick(500);
