@@ -241,7 +241,7 @@ func (p *Page) serveStatus(w http.ResponseWriter, r *http.Request) {
 // serveWork answers with a text, as JSON.
 func (p *Page) serveWork(w http.ResponseWriter, r *http.Request) {
 	if p.work == nil {
-		http.Error(w, "work: this page does not ask the members: open that of pegasus ui for a live run, or use pegasus work status", http.StatusNotFound)
+		http.Error(w, "work: this page does not ask the members: open the page of pegasus ui for a live run, or use pegasus work status", http.StatusNotFound)
 		return
 	}
 	p.serveAnswer(w, r, question{})

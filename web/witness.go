@@ -44,7 +44,7 @@ func newPairs(d *monitor.LastDecision) (pairs []pairView, more int) {
 			case !start.Finite() || !end.Finite():
 				p.Margin = "without end"
 			case p.margin < 0:
-				p.Margin = "by the readings of one clock"
+				p.Margin = "by readings of the same clock"
 			default:
 				p.Margin = monitor.Seconds(p.margin.Seconds())
 			}

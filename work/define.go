@@ -54,7 +54,7 @@ func (s *Space) define(name string, arg any, first, options []PutOption) (*Defin
 }
 
 // ErrReady is wrapped if a definition is ready already: it cannot be changed or put again.
-var ErrReady = errors.New("it is ready already: define another one")
+var ErrReady = errors.New("the definition is ready already: make another one")
 
 // Direct says more of what is defined. It refuses options that [Space.Put] or [Space.Create] would refuse, and then
 // changes nothing.

@@ -54,7 +54,7 @@ type total interface {
 // reported as failed then ([TaskError]).
 func Func[A, R any](name string, f func(ctx context.Context, arg A) (R, error)) Option {
 	if f == nil {
-		return declare(&function{name: name}, "it is nil")
+		return declare(&function{name: name}, "the Go function is nil")
 	}
 	return declare(&function{
 		name:   name,
@@ -259,7 +259,7 @@ func unknown(name string, functions map[string]*function) error {
 		known = append(known, n)
 	}
 	slices.Sort(known)
-	text := fmt.Sprintf("this member has declared no function %q: it has %q", name, known)
+	text := fmt.Sprintf("no function %q is declared by this member, which has %q", name, known)
 	if meant := nearest.Name(name, known); meant != "" {
 		text += fmt.Sprintf("; did you mean %q?", meant)
 	}

@@ -432,7 +432,7 @@ func (l *logs) adopt(ctx context.Context) error {
 		s.mu.Lock()
 		if s.err == nil && l.isOrphan(account) {
 			l.begin(w)
-			s.log.Info("the tasks of a member that is gone go on here", "of", account, "tasks", store.Account().Counts().Open, "objects", store.Account().Counts().Objects)
+			s.log.Info("tasks of a member that is gone continue here", "of", account, "tasks", store.Account().Counts().Open, "objects", store.Account().Counts().Objects)
 			_ = s.step(&workcore.Input{Kind: workcore.InAdopt, ID: account, Account: store}) // It is never refused.
 			s.tell(s.now)
 		}
@@ -523,7 +523,7 @@ func (l *logs) readForeign(ctx context.Context, d *workcore.Decision) error {
 			}
 			r.begin()
 			if last == 0 {
-				r.missing = fmt.Errorf("work: no member %q has ever opened the space: give Of the name of one", member)
+				r.missing = fmt.Errorf("work: no member %q has ever opened the space: give Of the name of a member that has", member)
 			}
 			for i := range found {
 				if found[i].Func == f.function {

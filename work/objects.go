@@ -16,7 +16,7 @@ import (
 // [Space.Create]; it may send messages. The state travels as bytes as with [Func].
 func Object[S, A any](kind string, create func(ctx context.Context, arg A) (*S, error)) Option {
 	if create == nil {
-		return declare(&function{name: kind}, "it is nil")
+		return declare(&function{name: kind}, "the Go function is nil")
 	}
 	o := &objectKind{
 		create: func(ctx context.Context, body []byte) (any, error) {
@@ -59,7 +59,7 @@ func Object[S, A any](kind string, create func(ctx context.Context, arg A) (*S, 
 // ([TaskError]).
 func On[S, A any](kind, name string, serve func(ctx context.Context, state *S, arg A) error) Option {
 	if serve == nil {
-		return declare(&function{name: name}, "it is nil")
+		return declare(&function{name: name}, "the Go function is nil")
 	}
 	return declare(&function{
 		name: name, kind: kind, state: reflect.TypeFor[*S](), encode: encoder[A](name),
@@ -146,7 +146,7 @@ func (s *Space) Send(ctx context.Context, id any, name string, arg any, options 
 	}}, options...))
 }
 
-var errNoObject = errors.New("it is said of an object alone: give it to Create")
+var errNoObject = errors.New("the option is for objects: give it to Create")
 
 // ofObject says something of an object.
 func ofObject(say func(t *workcore.Task)) PutOption {

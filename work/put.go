@@ -101,7 +101,7 @@ func (s *Space) putBody(ctx context.Context, name string, body []byte, options [
 		}
 		if s.logs != nil && s.logs.full() {
 			if err := s.wait(ctx, &waiter{ready: func() bool { return !s.logs.full() }}); err != nil {
-				return fmt.Errorf("work: put task %q: the log has three quarters of what log.most allows: %w", t.ID, err)
+				return fmt.Errorf("work: put task %q: the log is filled to three quarters of log.most: %w", t.ID, err)
 			}
 			continue
 		}

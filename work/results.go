@@ -182,7 +182,7 @@ func (s *Space) open(name string, bag bool, options []ResultsOption) (*results, 
 	}
 	switch {
 	case of != "" && s.logs == nil:
-		return nil, fmt.Errorf("work: the results of what %q has put for %q: with store: memory only the member that puts a task gets its result: use store: jetstream", of, name)
+		return nil, fmt.Errorf("work: the results of tasks that %q has put for %q: with store: memory only the member that puts a task gets its result: use store: jetstream", of, name)
 	case of == s.link.Self().Name:
 		of = ""
 	}

@@ -174,7 +174,7 @@ func (s *Space) done(r *run, step *workcore.Step) {
 	}
 	if s.err == nil {
 		if err := s.step(&workcore.Input{Kind: workcore.InDone, Slot: r.slot, Step: step}); err != nil {
-			s.log.Warn("what a task has come to was refused", "task", r.id, "error", err)
+			s.log.Warn("result of a task was refused", "task", r.id, "error", err)
 		}
 		s.tell(s.now)
 	}
@@ -277,7 +277,7 @@ func (s *Space) noteStuck(r *run) {
 	}
 	r.stuck = true
 	s.stuck++
-	s.log.Error("a function goes on though its context has ended; its slot runs nothing until it returns", "task", r.id, "function", r.name, "after", s.section.Stuck)
+	s.log.Error("a function continues though its context has ended; its slot runs nothing until it returns", "task", r.id, "function", r.name, "after", s.section.Stuck)
 	s.tell(s.link.Now())
 }
 

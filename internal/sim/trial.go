@@ -275,7 +275,7 @@ func (t *trial) sourceOf(f Faults) *rand.Rand {
 			return t.dice[i]
 		}
 	}
-	panic("sim: of one kind of fault each")
+	panic("sim: dice are drawn for one kind of fault")
 }
 
 // draw is true with a probability, if there are faults of the kind now.
