@@ -32,7 +32,7 @@ type Recorded struct {
 	// Status tells where each synchronizer stood at an instant. The page calls it on one goroutine at a time, and not beside
 	// Explain.
 	Status func(ctx context.Context, at time.Time) ([]*monitor.Status, error)
-	// States are those of the members, each after those that ended before it. The page shows the last 100,000. New reads them.
+	// States come from the members, each after the states that ended before it. The page shows the last 100,000. New reads them.
 	States []*monitor.MemberState
 }
 

@@ -13,7 +13,7 @@ import (
 // maxPairs is how many pairs of a witness are shown: those with the smallest margins.
 const maxPairs = 20
 
-// pairView is the test of one pair: the state of one member began before that of the other ended (docs/model.md).
+// pairView is the test of a pair: one member's state began before the other member's state ended (docs/model.md).
 type pairView struct {
 	Began  string `json:"began"` // whose state began
 	Ended  string `json:"ended"` // whose state ended

@@ -65,10 +65,10 @@ func TestDefine(t *testing.T) {
 		}
 		for want, err := range map[string]error{
 			`work: no function "cube" is declared by this member, which has ["add" "part" "square"]: declare it in Open`: of(a.Define("cube", 1)),
-			`work: define: "part" is about objects: use DefineObject`:                                               of(a.Define("part", 1)),
-			`work: define: "square" is no kind of objects: declare it by Object`:                                    of(a.DefineObject("square", 1, 1)),
-			`work: define: the argument of "square" is string: this program has declared the function with int`:     of(a.Define("square", "1")),
-			`work: put a task of "square": its ID is empty`:                                                         of(a.Define("square", 1, ID(""))),
+			`work: define: "part" is about objects: use DefineObject`:                                                    of(a.Define("part", 1)),
+			`work: define: "square" is no kind of objects: declare it by Object`:                                         of(a.DefineObject("square", 1, 1)),
+			`work: define: the argument of "square" is string: this program has declared the function with int`:          of(a.Define("square", "1")),
+			`work: put a task of "square": its ID is empty`:                                                              of(a.Define("square", 1, ID(""))),
 		} {
 			if fmt.Sprint(err) != want {
 				t.Errorf("%v; want %s", err, want)

@@ -46,7 +46,7 @@ type total interface {
 }
 
 // Func declares a function of that name. It runs once for each task, in a free slot of any member that
-// declares it. Argument and result travel as bytes: those of MarshalBinary and UnmarshalBinary if the
+// declares it. Argument and result travel as bytes: by MarshalBinary and UnmarshalBinary if the
 // type has them, a []byte as it is, and everything else as JSON; at most 16 MiB each. ctx ends when the
 // task is not this member's any more ([ErrTaskGone]), and when the space is closed.
 //

@@ -14,7 +14,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/workreport"
 )
 
-// logs keeps accounts in JetStream: that of this member, and those that it takes over from members that are gone. What
+// logs keeps accounts in JetStream: the account of this member, and accounts that it takes over from members that are gone. What
 // the machine puts into a log goes to the writer of that log; what rests on it waits in the machine until the writer
 // says that it is there.
 type logs struct {
@@ -159,7 +159,7 @@ func (l *logs) full() bool {
 	return most > 0 && l.bytes+l.handed-l.counted > most/4*3
 }
 
-// writer appends to the log of one account.
+// writer appends to the log of an account.
 type writer struct {
 	log     *workcore.Writer // guarded by the lock of the space; its account never changes
 	logs    *logs

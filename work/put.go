@@ -174,7 +174,7 @@ func (s *Space) key(t *workcore.Task) float64 {
 }
 
 // Cancel ends a task that this member has put and that is open: it is reported as failed, and a
-// function that runs it is told to return.
+// function that runs it gets the order to return.
 func (s *Space) Cancel(id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -26,7 +26,7 @@ var pronounFirst = regexp.MustCompile(`^(it|they|this|that|these|those|he|who|wh
 var hardLimits = map[string]int{
 	"docs for users":             18,
 	"other docs":                 16,
-	"comments of public names":   47,
+	"comments of public names":   0,
 	"other comments":             1077,
 	"messages":                   12,
 	"messages, pronoun at first": 23,

@@ -297,7 +297,7 @@ func TestHostileAfter(t *testing.T) {
 	for want, bend := range map[string]func([]byte){
 		"frame: it has the form 9, and this program reads 1 to 8": func(b []byte) { b[0] = 9 },
 		"frame: a task runs after 65 tasks, and at most 64 are":   func(b []byte) { b[at] = 65 },
-		"frame: the end is missing":                                func(b []byte) { b[at] = 64 },
+		"frame: the end is missing":                               func(b []byte) { b[at] = 64 },
 		"frame: 2 is neither 0 nor 1":                             func(b []byte) { b[at+3] = 2 },
 		"it is a part of another task and runs after 1 tasks":     func(b []byte) { b[at+3] = 1 },
 		`it waits for itself`:                                     func(b []byte) { b[at+2] = 'c' },
