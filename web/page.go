@@ -229,7 +229,7 @@ func (p *Page) serveWhy(w http.ResponseWriter, r *http.Request) {
 	p.serveAnswer(w, r, q)
 }
 
-// serveStatus answers with the statusViews of an instant of a recorded run.
+// serveStatus answers with the statuses at an instant of a recorded run.
 func (p *Page) serveStatus(w http.ResponseWriter, r *http.Request) {
 	if p.record == nil {
 		http.Error(w, "status: the run is live: its status comes with the stream", http.StatusNotFound)

@@ -724,7 +724,7 @@ func (c *clock) measureNow(r *rand.Rand, bound time.Duration) {
 	}
 }
 
-// hello of a synchronizer that has begun, for all.
+// makeAnnouncement makes the hello of a synchronizer that has begun, for all.
 func makeAnnouncement(name string, term uint64) wire.Welcome {
 	return wire.Welcome{Synchronizer: name, Term: term}
 }
