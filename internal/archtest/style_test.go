@@ -25,7 +25,7 @@ var pronounFirst = regexp.MustCompile(`^(it|they|this|that|these|those|he|who|wh
 // hardLimits are how many of the constructions there may be. They only fall.
 var hardLimits = map[string]int{
 	"docs for users":             18,
-	"other docs":                 16,
+	"other docs":                 14,
 	"comments of public names":   0,
 	"other comments":             1077,
 	"messages":                   12,
