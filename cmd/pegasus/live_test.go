@@ -311,7 +311,7 @@ func TestWatchScreen(t *testing.T) {
 		f.begin(show.Watching{Names: []string{"gsync"}})
 		drawn := make(chan error, 1)
 		go func() { drawn <- runScreen(t.Context(), p) }()
-		if err := f.finish(t.Context()); err != nil { // All is taken.
+		if err := f.finishFeed(t.Context()); err != nil { // All is taken.
 			t.Error(err)
 		}
 		if _, err := w.Write([]byte("q")); err != nil {
