@@ -130,7 +130,7 @@ func TestLinesOfOthers(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"event":"lost","member":"w1","reason":"left"}`:                    "lost member w1: left",
 		`{"event":"skipped","lines":1}`:                                     "1 event left out: too many at once",
-		`{"event":"reload","accepted":false,"reason":"why"}`:                "reload refused, the old configuration stays in force: why",
+		`{"event":"reload","accepted":false,"reason":"why"}`:                "reload refused, the old configuration is kept: why",
 		`{"event":"finish","outcome":"done","result_bytes":5000}`:           "the program is done: its result has 5000 bytes",
 		`{"event":"fired"}`:                                                 " fired (decision ) on ; held, for less than the clocks' bound of 0s",
 		`{"event":"plan","moves":[{"load":"a"}],"moves_left_out":9}`:        "10 moves (, decision ): ; longest queue without end, then without end: a from  to  and 9 more",

@@ -119,7 +119,7 @@ func (c *ClockLine) text(string) string {
 func (r *Reload) text(string) string {
 	switch {
 	case r.Reason != "":
-		return "reload refused, the old configuration stays in force: " + r.Reason
+		return "reload refused, the old configuration is kept: " + r.Reason
 	case len(r.Changes) == 0:
 		return "reloaded " + r.Config + ": nothing is different"
 	}

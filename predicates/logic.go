@@ -37,7 +37,7 @@ func truthOf(b bool) truth {
 
 func unknownTruth(why cause) truth { return truth{why: why} }
 
-// not, and, or are strong Kleene: an operand that decides the result alone does
+// notTruth, andTruth and orTruth are strong Kleene: an operand that decides the result alone does
 // so whatever the other one is.
 func notTruth(a truth) truth {
 	switch a.is {

@@ -249,7 +249,7 @@ func (l *logged) String() string {
 	return l.text.String()
 }
 
-// run lets two members decide once with a journal that ends before the run.
+// runWithout lets two members decide once with a journal that ends before the run.
 func runWithout(t *testing.T, w writer) (synchronizer.JournalStats, string) {
 	t.Helper()
 	server := serve(t, 0)

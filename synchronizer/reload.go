@@ -101,7 +101,7 @@ func (s *Synchronizer) answerReload(person string, text []byte) (any, error) {
 	}
 	cfg, err := s.opt.Reread()
 	if err != nil {
-		return nil, fmt.Errorf("synchronizer %q: reload: refused, the old configuration stays in force: %w", s.name, err)
+		return nil, fmt.Errorf("synchronizer %q: reload: refused, the old configuration is kept: %w", s.name, err)
 	}
 	changes, err := s.changeTo(cfg, person)
 	if err != nil {

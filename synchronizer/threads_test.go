@@ -145,7 +145,7 @@ program:
   blocks:
 `
 
-// threadBlocks are what the program declares of blocks.
+// The declarations of blocks in the program.
 const (
 	blockA = "    a: {group: g, input: int, output: any, threads: 3, synchronizer: tsync}\n"
 	blockB = "    b: {group: g, input: any, output: any, threads: 2, synchronizer: other}\n"

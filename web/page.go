@@ -32,7 +32,7 @@ type Recorded struct {
 	// Status tells where each synchronizer stood at an instant. The page calls it on one goroutine at a time, and not beside
 	// Explain.
 	Status func(ctx context.Context, at time.Time) ([]*monitor.Status, error)
-	// States are those of the members, each after those that ended before it. The page shows the last 100,000. New reads them.
+	// States come from the members, each after the states that ended before it. The page shows the last 100,000. New reads them.
 	States []*monitor.MemberState
 }
 
@@ -267,7 +267,7 @@ func (p *Page) serveWhy(w http.ResponseWriter, r *http.Request) {
 	p.serveAnswer(w, r, q)
 }
 
-// serveStatus answers with the statusViews of an instant of a recorded run.
+// serveStatus answers with the statuses at an instant of a recorded run.
 func (p *Page) serveStatus(w http.ResponseWriter, r *http.Request) {
 	if p.record == nil {
 		http.Error(w, "status: the run is live: its status comes with the stream", http.StatusNotFound)
@@ -279,7 +279,7 @@ func (p *Page) serveStatus(w http.ResponseWriter, r *http.Request) {
 // serveWork answers with a text, as JSON.
 func (p *Page) serveWork(w http.ResponseWriter, r *http.Request) {
 	if p.work == nil {
-		http.Error(w, "work: this page does not ask the members: open that of pegasus ui for a live run, or use pegasus work status", http.StatusNotFound)
+		http.Error(w, "work: this page does not ask the members: open the page of pegasus ui for a live run, or use pegasus work status", http.StatusNotFound)
 		return
 	}
 	p.serveAnswer(w, r, question{})

@@ -153,7 +153,7 @@ func (p *Page) PublishEvent(l *monitor.Line) {
 }
 
 // PublishNotice shows what the program that has the values says itself, such as that a
-// server is away. From may be empty. What was known of that synchronizer, or of all, ends there.
+// server is away. From may be empty. The page forgets its knowledge of that synchronizer, or of all, at this notice.
 func (p *Page) PublishNotice(at time.Time, from, text string) {
 	p.stream.add(eventView{Time: at.UnixMilli(), Synchronizer: from, Event: "notice", Lane: "messages", Mark: true, Ends: true, Text: text})
 }

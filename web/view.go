@@ -247,7 +247,7 @@ func newMemberView(m *monitor.MemberStatus) memberView {
 	}
 	var gaps []string
 	if m.Gap > 0 {
-		gaps = append(gaps, fmt.Sprintf("%d reports wait for one that is missing since %s", m.Behind, monitor.Seconds(m.Gap)))
+		gaps = append(gaps, fmt.Sprintf("%d reports wait for a report that is missing since %s", m.Behind, monitor.Seconds(m.Gap)))
 	}
 	if m.Gaps > 0 {
 		gaps = append(gaps, fmt.Sprintf("%d reports lost", m.Lost))
@@ -273,7 +273,7 @@ func newPredicateView(p *monitor.PredicateStatus) predicateView {
 	case p.Hold != nil:
 		waits = append(waits, fmt.Sprintf("its hold time: certain for %s of %s", monitor.Seconds(p.Hold.Certain), monitor.Seconds(p.Hold.Wanted)))
 	case !p.Armed:
-		waits = append(waits, "it has fired, and waits to be reset")
+		waits = append(waits, "its reset, since it has fired")
 	case p.Truth == "false":
 		waits = append(waits, "its condition")
 	}

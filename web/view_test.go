@@ -71,7 +71,7 @@ func TestStatusView(t *testing.T) {
 	for _, p := range v.Predicates {
 		waits = append(waits, p.Waits)
 	}
-	want := []string{"it has fired, and waits to be reset; no region", "its hold time: certain for 500ms of 2s", "its first verdict in this epoch", "its condition", "a report is lost", ""}
+	want := []string{"its reset, since it has fired; no region", "its hold time: certain for 500ms of 2s", "its first verdict in this epoch", "its condition", "a report is lost", ""}
 	if !slices.Equal(waits, want) {
 		t.Errorf("predicates wait for %q\nwant %q", waits, want)
 	}

@@ -13,7 +13,7 @@ import (
 // maxPairs is how many pairs of a witness are shown: those with the smallest margins.
 const maxPairs = 20
 
-// pairView is the test of one pair: the state of one member began before that of the other ended (docs/model.md).
+// pairView is the test of a pair: one member's state began before the other member's state ended (docs/model.md).
 type pairView struct {
 	Began  string `json:"began"` // whose state began
 	Ended  string `json:"ended"` // whose state ended
@@ -44,7 +44,7 @@ func newPairs(d *monitor.LastDecision) (pairs []pairView, more int) {
 			case !start.Finite() || !end.Finite():
 				p.Margin = "without end"
 			case p.margin < 0:
-				p.Margin = "by the readings of one clock"
+				p.Margin = "by readings of the same clock"
 			default:
 				p.Margin = monitor.Seconds(p.margin.Seconds())
 			}

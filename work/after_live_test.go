@@ -98,7 +98,7 @@ func TestLiveAfter(t *testing.T) {
 		"x":       "x <nil>",
 		"y":       "y <nil>",
 		"bad":     ` work: task "bad" has failed: it is bad`,
-		"skipped": ` work: task "skipped" has failed: it runs after task "bad", which has failed`,
+		"skipped": ` work: task "skipped" has failed: task "bad", which has to be done before, has failed`,
 	} {
 		if got[id] != want {
 			t.Errorf("%s: %s; want %s", id, got[id], want)

@@ -56,7 +56,7 @@ type callServer struct {
 }
 
 // Server declares a function that serves calls of that name. Any member of the group may call it with [Client]. Argument
-// and result travel as those of [Func]. A member runs as many calls of a function at a time as the key slots says.
+// and result travel as with [Func]. A member runs as many calls of a function at a time as the key slots says.
 //
 // A call is not a task: it goes to one server, the answer goes to the caller, and nobody keeps it. If the function returns
 // an error or panics, the caller gets a [*CallError]. If the member is lost, another one runs the call again, so the
@@ -206,7 +206,7 @@ func (c *Calls[A, R]) Go(ctx context.Context, arg A, options ...CallOption) *Cal
 }
 
 // Then calls the function with the result of another call, as its argument. The result goes straight from server to server.
-// From then on the other call has no result of its own: wait for the one that Then returns.
+// From then on the other call has no result of its own: wait for the call that Then returns.
 func (c *Calls[A, R]) Then(ctx context.Context, arg *Call[A], options ...CallOption) *Call[R] {
 	stage, err := c.stage(options)
 	if err != nil {
@@ -274,7 +274,7 @@ func (c *Call[R]) passed(next string) error {
 	return fmt.Errorf("work: call %q: its result goes to the call %q: wait for that one", c.name, next)
 }
 
-// Wait waits for the answer, or until ctx ends; the call goes on then, and Wait may be called again. In a function that the
+// Wait waits for the answer, or until ctx ends; the call continues then, and Wait may be called again. In a function that the
 // space runs, the function gives up its slot meanwhile, as with [Active].
 func (c *Call[R]) Wait(ctx context.Context) (result R, err error) {
 	c.space.mu.Lock()

@@ -107,7 +107,7 @@ func storeData(ctx context.Context, s *Space, name string, data []byte, digest d
 func Read(ctx context.Context, name string) ([]byte, error) {
 	r, _ := ctx.Value(runKey{}).(*run)
 	if r == nil {
-		return nil, fmt.Errorf("work: read data %q: the context is not that of a function that a space runs: call Read in the function, with its ctx", name)
+		return nil, fmt.Errorf("work: read data %q: the context does not belong to a function that a space runs: call Read in the function, with its ctx", name)
 	}
 	data, ok := r.reads[name]
 	if !ok {

@@ -114,7 +114,7 @@ func TestDataErrors(t *testing.T) {
 			t.Errorf("%v; want %s", err, want)
 		}
 	}
-	if _, err := work.Read(ctx, "x"); err == nil || err.Error() != `work: read data "x": the context is not that of a function that a space runs: call Read in the function, with its ctx` {
+	if _, err := work.Read(ctx, "x"); err == nil || err.Error() != `work: read data "x": the context does not belong to a function that a space runs: call Read in the function, with its ctx` {
 		t.Errorf("Read outside of a function: %v", err)
 	}
 	if err := s.Put(ctx, "other", 1, work.ID("o"), work.Reads("x")); err != nil {

@@ -54,9 +54,9 @@ func (s *Space) define(name string, arg any, first, options []PutOption) (*Defin
 }
 
 // ErrReady is wrapped if a definition is ready already: it cannot be changed or put again.
-var ErrReady = errors.New("it is ready already: define another one")
+var ErrReady = errors.New("the definition is ready already: make another one")
 
-// Direct says more of what is defined. It refuses options that [Space.Put] or [Space.Create] would refuse, and then
+// Direct adds options to the definition. It refuses options that [Space.Put] or [Space.Create] would refuse, and then
 // changes nothing.
 func (d *Definition) Direct(options ...PutOption) error {
 	d.mu.Lock()
@@ -72,7 +72,7 @@ func (d *Definition) Direct(options ...PutOption) error {
 	return nil
 }
 
-// Ready puts what is defined, as [Space.Put] or [Space.Create] with all its options. If it fails, it may be called again.
+// Ready puts the defined task or object, as [Space.Put] or [Space.Create] with all its options. If it fails, it may be called again.
 func (d *Definition) Ready(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -36,7 +36,7 @@ func TestDefine(t *testing.T) {
 		if err := second.Direct(ID("two"), Weight(-1)); fmt.Sprint(err) != `work: put a task of "square": its weight is -1: it must be a finite number of at least 0` {
 			t.Error(err)
 		}
-		if err := second.Direct(At("a")); fmt.Sprint(err) != `work: put a task of "square": it is said of an object alone: give it to Create` {
+		if err := second.Direct(At("a")); fmt.Sprint(err) != `work: put a task of "square": the option is for objects: give it to Create` {
 			t.Error(err)
 		}
 		if err := second.Direct(After("one")); err != nil {
@@ -57,18 +57,18 @@ func TestDefine(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if want := `work: definition of "square": it is ready already: define another one`; second.Ready(ctx).Error() != want {
+		if want := `work: definition of "square": the definition is ready already: make another one`; second.Ready(ctx).Error() != want {
 			t.Error(second.Ready(ctx))
 		}
 		if err := a.Wait(ctx); err != nil || served.Load() != 3 {
 			t.Fatalf("%d served, %v", served.Load(), err)
 		}
 		for want, err := range map[string]error{
-			`work: this member has declared no function "cube": it has ["add" "part" "square"]: declare it in Open`: of(a.Define("cube", 1)),
-			`work: define: "part" is about objects: use DefineObject`:                                               of(a.Define("part", 1)),
-			`work: define: "square" is no kind of objects: declare it by Object`:                                    of(a.DefineObject("square", 1, 1)),
-			`work: define: the argument of "square" is string: this program has declared the function with int`:     of(a.Define("square", "1")),
-			`work: put a task of "square": its ID is empty`:                                                         of(a.Define("square", 1, ID(""))),
+			`work: no function "cube" is declared by this member, which has ["add" "part" "square"]: declare it in Open`: of(a.Define("cube", 1)),
+			`work: define: "part" is about objects: use DefineObject`:                                                    of(a.Define("part", 1)),
+			`work: define: "square" is no kind of objects: declare it by Object`:                                         of(a.DefineObject("square", 1, 1)),
+			`work: define: the argument of "square" is string: this program has declared the function with int`:          of(a.Define("square", "1")),
+			`work: put a task of "square": its ID is empty`:                                                              of(a.Define("square", 1, ID(""))),
 		} {
 			if fmt.Sprint(err) != want {
 				t.Errorf("%v; want %s", err, want)

@@ -103,7 +103,7 @@
 //
 // The member that puts a task keeps its account. A task runs at least once, and is recorded once: its
 // result is delivered once, and the tasks that its function puts are put once, with the record. A
-// function that has an effect outside may have it twice, so let it be one that may be repeated.
+// function that has an effect outside may have it twice, so it must bear repetition.
 //
 // # The end
 //
@@ -112,10 +112,10 @@
 // its way at that instant. [Space.Wait], [Total] and [Results] return then, and a new phase begins.
 // A member that has set a state and never opens the space keeps the phase from ending.
 //
-// # What is lost
+// # Losses
 //
-// With store: memory the tasks of a process die with it. The other members are told how many
-// ([LostError]), once: a program that waits again goes on without them. So do the objects that it has created.
+// With store: memory the tasks of a process die with it. The other members learn how many
+// ([LostError]), once: a program that waits again continues without them. So do the objects that it has created.
 // A member that dies while it runs tasks of others loses nothing: their accounts put them again, from where
 // they were last saved.
 //

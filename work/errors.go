@@ -50,6 +50,6 @@ func (e *LostError) Error() string {
 	if e.Objects > 0 {
 		what += fmt.Sprintf(" and %d objects", e.Objects)
 	}
-	return fmt.Sprintf("work: %s of %s are lost: with store: memory they die with the member that has put them; with lost: go on the others go on",
+	return fmt.Sprintf("work: %s of %s are lost: with store: memory they die with the member that has put them; with lost: go on the others continue",
 		what, strings.Join(e.Members, ", "))
 }

@@ -46,7 +46,7 @@ type total interface {
 }
 
 // Func declares a function of that name. It runs once for each task, in a free slot of any member that
-// declares it. Argument and result travel as bytes: those of MarshalBinary and UnmarshalBinary if the
+// declares it. Argument and result travel as bytes: by MarshalBinary and UnmarshalBinary if the
 // type has them, a []byte as it is, and everything else as JSON; at most 16 MiB each. ctx ends when the
 // task is not this member's any more ([ErrTaskGone]), and when the space is closed.
 //
@@ -54,7 +54,7 @@ type total interface {
 // reported as failed then ([TaskError]).
 func Func[A, R any](name string, f func(ctx context.Context, arg A) (R, error)) Option {
 	if f == nil {
-		return declare(&function{name: name}, "it is nil")
+		return declare(&function{name: name}, "the Go function is nil")
 	}
 	return declare(&function{
 		name:   name,
@@ -259,7 +259,7 @@ func unknown(name string, functions map[string]*function) error {
 		known = append(known, n)
 	}
 	slices.Sort(known)
-	text := fmt.Sprintf("this member has declared no function %q: it has %q", name, known)
+	text := fmt.Sprintf("no function %q is declared by this member, which has %q", name, known)
 	if meant := nearest.Name(name, known); meant != "" {
 		text += fmt.Sprintf("; did you mean %q?", meant)
 	}

@@ -204,7 +204,7 @@ func TestDurableFull(t *testing.T) {
 			waits = a.Put(ctx, "long", long)
 			cancel()
 		}
-		if want := "the log has three quarters of what log.most allows: work: wait: context deadline exceeded"; phase == 0 && (waits == nil || !strings.HasSuffix(waits.Error(), want)) {
+		if want := "the log is filled to three quarters of log.most: work: wait: context deadline exceeded"; phase == 0 && (waits == nil || !strings.HasSuffix(waits.Error(), want)) {
 			t.Errorf("phase %d, %d tasks: %v, want %s", phase, n, waits, want)
 		}
 		if err := a.Wait(limited(t)); err != nil {
@@ -238,14 +238,14 @@ func TestOfWhom(t *testing.T) {
 	close(gate.open)
 	memory := newLive(t, live, 1).spaces([]string{"a"}, gate.option())[0]
 	for _, err := range work.Results[int](limited(t), memory, "task", work.Of("b")) {
-		if want := `work: the results of what "b" has put for "task": with store: memory only the member that puts a task gets its result: use store: jetstream`; err == nil || err.Error() != want {
+		if want := `work: the results of tasks that "b" has put for "task": with store: memory only the member that puts a task gets its result: use store: jetstream`; err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
 	a := newDurable(t, t.TempDir(), 1).spaces([]string{"a"}, gate.option())[0]
 	n := 0
 	for _, err := range work.Results[int](limited(t), a, "task", work.Of("b")) {
-		if want := `work: no member "b" has ever opened the space: give Of the name of one`; err == nil || err.Error() != want {
+		if want := `work: no member "b" has ever opened the space: give Of the name of a member that has`; err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 		n++

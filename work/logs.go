@@ -14,7 +14,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/workreport"
 )
 
-// logs keeps accounts in JetStream: that of this member, and those that it takes over from members that are gone. What
+// logs keeps accounts in JetStream: the account of this member, and accounts that it takes over from members that are gone. What
 // the machine puts into a log goes to the writer of that log; what rests on it waits in the machine until the writer
 // says that it is there.
 type logs struct {
@@ -159,7 +159,7 @@ func (l *logs) full() bool {
 	return most > 0 && l.bytes+l.handed-l.counted > most/4*3
 }
 
-// writer appends to the log of one account.
+// writer appends to the log of an account.
 type writer struct {
 	log     *workcore.Writer // guarded by the lock of the space; its account never changes
 	logs    *logs
@@ -432,7 +432,7 @@ func (l *logs) adopt(ctx context.Context) error {
 		s.mu.Lock()
 		if s.err == nil && l.isOrphan(account) {
 			l.begin(w)
-			s.log.Info("the tasks of a member that is gone go on here", "of", account, "tasks", store.Account().Counts().Open, "objects", store.Account().Counts().Objects)
+			s.log.Info("tasks of a member that is gone continue here", "of", account, "tasks", store.Account().Counts().Open, "objects", store.Account().Counts().Objects)
 			_ = s.step(&workcore.Input{Kind: workcore.InAdopt, ID: account, Account: store}) // It is never refused.
 			s.tell(s.now)
 		}
@@ -523,7 +523,7 @@ func (l *logs) readForeign(ctx context.Context, d *workcore.Decision) error {
 			}
 			r.begin()
 			if last == 0 {
-				r.missing = fmt.Errorf("work: no member %q has ever opened the space: give Of the name of one", member)
+				r.missing = fmt.Errorf("work: no member %q has ever opened the space: give Of the name of a member that has", member)
 			}
 			for i := range found {
 				if found[i].Func == f.function {

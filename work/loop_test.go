@@ -115,7 +115,7 @@ func laps(t *testing.T, programs ...*lap) (nets []int, errs []error) {
 	return nets, errs
 }
 
-// group of members with programs; the first is the home.
+// loopGroup is a group of members with programs; the first is the home.
 func loopGroup(t *testing.T, g *group, n, total, last int, row time.Duration) (list []*lap, links []*fakeLink) {
 	t.Helper()
 	for i := range n {

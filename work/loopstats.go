@@ -12,7 +12,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/workreport"
 )
 
-// LoopStats are figures of a loop, as this member knows them. Those of the home are 0 at the other members.
+// LoopStats are figures of a loop, as this member knows them. The figures of the home are 0 at the other members.
 type LoopStats struct {
 	Iteration int // that runs, from 1; 0: none yet
 
@@ -102,7 +102,7 @@ func (l *ElasticLoop) noteIdle(now clocksync.Instant) {
 	}
 }
 
-// leastWall is how long withdrawals have to be until their share is told: systems count processor time in steps.
+// leastWall is how long withdrawals have to be until their share is reported: systems count processor time in steps.
 const leastWall = 50 * time.Millisecond
 
 // share is the part of all cores that the process has used after its withdrawals.

@@ -18,8 +18,8 @@ type Pulled struct {
 }
 
 // Next waits for a task of a function that was declared with [Pull], and returns it. With ids it waits for one of these
-// tasks; another one that has come stays in its slot until Next asks for it, so have enough slots. It returns
-// [ErrPhaseOver] once the phase is over; a program that goes on with the next one calls it again. The task is
+// tasks; another task stays in its slot until Next asks for it, so have enough slots. It returns
+// [ErrPhaseOver] once the phase is over; a program that continues with the next phase calls it again. The task is
 // the caller's until it calls [Done] or [Pulled.Fail], which it has to do for each.
 func (s *Space) Next(ctx context.Context, ids ...string) (*Pulled, error) {
 	s.mu.Lock()

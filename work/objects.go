@@ -16,7 +16,7 @@ import (
 // [Space.Create]; it may send messages. The state travels as bytes as with [Func].
 func Object[S, A any](kind string, create func(ctx context.Context, arg A) (*S, error)) Option {
 	if create == nil {
-		return declare(&function{name: kind}, "it is nil")
+		return declare(&function{name: kind}, "the Go function is nil")
 	}
 	o := &objectKind{
 		create: func(ctx context.Context, body []byte) (any, error) {
@@ -55,11 +55,11 @@ func Object[S, A any](kind string, create func(ctx context.Context, arg A) (*S, 
 // On declares a function of that name that serves messages to objects of a kind, which it changes. An object
 // serves one message at a time. What the function puts and sends counts with the save of the object. If it
 // returns an error or panics, the object goes back to its last save and serves the message again, as often
-// as the key retry says; then it goes on without it, and the member that has created the object reports that
+// as the key retry says; then it continues without it, and the member that has created the object reports that
 // ([TaskError]).
 func On[S, A any](kind, name string, serve func(ctx context.Context, state *S, arg A) error) Option {
 	if serve == nil {
-		return declare(&function{name: name}, "it is nil")
+		return declare(&function{name: name}, "the Go function is nil")
 	}
 	return declare(&function{
 		name: name, kind: kind, state: reflect.TypeFor[*S](), encode: encoder[A](name),
@@ -117,8 +117,8 @@ type anyOf string
 // Any stands for an object of a group in [Space.Send]: the one with the fewest messages gets it.
 func Any(group string) any { return anyOf(group) }
 
-// Create creates an object of a kind. Its ID is unique among all objects of that kind in the space, also those of
-// other members. The object outlives phases, and is lost with this process (store: memory) or adopted with
+// Create creates an object of a kind. Its ID is unique among all objects of that kind in the space, of
+// whichever member. The object outlives phases, and is lost with this process (store: memory) or adopted with
 // its account (store: jetstream). Creating the same object twice creates it once. With the context of a
 // function that a space runs, it is created with the record of that function.
 func (s *Space) Create(ctx context.Context, kind string, id, arg any, options ...PutOption) error {
@@ -129,7 +129,7 @@ func (s *Space) Create(ctx context.Context, kind string, id, arg any, options ..
 }
 
 // Send sends a message to an object, for the function of that name, which [On] has declared. The object may be
-// anywhere, may move, and may be created later. It serves the messages of one member, and those of one object, in
+// anywhere, may move, and may be created later. It serves the messages of each member, and of each object, in
 // the order in which they were sent, each once. The phase does not end before it has. Send returns as [Space.Put] does.
 func (s *Space) Send(ctx context.Context, id any, name string, arg any, options ...PutOption) error {
 	f := s.functions[name]
@@ -146,7 +146,7 @@ func (s *Space) Send(ctx context.Context, id any, name string, arg any, options 
 	}}, options...))
 }
 
-var errNoObject = errors.New("it is said of an object alone: give it to Create")
+var errNoObject = errors.New("the option is for objects: give it to Create")
 
 // ofObject says something of an object.
 func ofObject(say func(t *workcore.Task)) PutOption {
@@ -169,7 +169,7 @@ func Near(ids ...any) PutOption {
 	})
 }
 
-// NearBy is [Near] for neighbours that attract the object by a weight, a finite number of at least 0; those of Near have
+// NearBy is [Near] for neighbours that attract the object by a weight, a finite number of at least 0; neighbours of Near have
 // 1. Of several objects that may move to a member, the one moves first whose neighbours there have the largest sum.
 func NearBy(weight float64, ids ...any) PutOption {
 	return ofObject(func(t *workcore.Task) {
@@ -194,7 +194,7 @@ func Group(name string) PutOption {
 }
 
 // Move has an object that this member has created be at another member from its next message on. It is not
-// interrupted. A pinned object, and one that is bound to members, does not move.
+// interrupted. A pinned object, and an object that is bound to members, does not move.
 func (s *Space) Move(kind string, id any, member string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -260,7 +260,7 @@ func (s *Space) Member() string { return s.link.Self().Name }
 
 // Fence is a number that rises each time another process may run the object, and with each save. A store outside that refuses
 // what has a smaller one than it has seen takes nothing of a process that has lost the object. It panics
-// where ctx is not that of a function that serves an object, as Pin, Unpin and End do.
+// where ctx does not belong to a function that serves an object, as Pin, Unpin and End do.
 func Fence(ctx context.Context) uint64 { return ofRun(ctx).fence }
 
 // Pin keeps the object where it is from here on, until [Unpin] or the end of its process.

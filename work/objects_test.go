@@ -421,7 +421,7 @@ func TestObjectsRefused(t *testing.T) {
 		`work: create: "note" is no kind of objects: declare it by Object`:                                                                                a.Create(ctx, "note", 1, note{}),
 		`work: send: function "tally" serves no objects: declare it by On`:                                                                                a.Send(ctx, 1, "tally", 1),
 		`work: put: "note" is about objects: use Create and Send`:                                                                                         a.Put(ctx, "note", note{}),
-		`work: put a task of "note": it is said of an object alone: give it to Create`:                                                                    a.Send(ctx, 1, "note", note{}, work.Near(2)),
+		`work: put a task of "note": the option is for objects: give it to Create`:                                                                        a.Send(ctx, 1, "note", note{}, work.Near(2)),
 		`work: put: the argument of "note" has 16777253 bytes, and at most 16777216 are allowed: let it name the data instead, or have less in each task`: a.Send(ctx, 1, "note", note{From: strings.Repeat("x", 16<<20)}, work.ID("big")),
 	} {
 		if err == nil || err.Error() != want {

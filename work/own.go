@@ -35,7 +35,7 @@ func Over(t Transport) Option {
 	return Option{set: func(s *Space) { s.conn = t }}
 }
 
-// Strategy has this member use a strategy of the program's own instead of that of the section. The space calls it under a
+// Strategy has this member use a strategy of the program's own instead of the strategy of the section. The space calls it under a
 // lock, one call at a time; it must not call the space. Members may have different strategies.
 func Strategy(strategy local.Local) Option {
 	if strategy == nil {
@@ -56,9 +56,9 @@ func Slots(n int) Option {
 // maxSlots is the largest value of the key slots, too.
 const maxSlots = 1024
 
-// Fetch has this member ask another one for at most n tasks, whatever its strategy does: the program obeys a signal. The
+// Fetch has this member ask another member for at most n tasks, whatever its strategy does: the program obeys a signal. The
 // strategy of the other member decides how many it gives, and whether it splits a bag. Fetch does not wait for the answer.
-// A member that has not answered before is not asked again, nor is one that is no neighbour.
+// A member that has not answered before is not asked again, nor is a member that is no neighbour.
 func (s *Space) Fetch(from string, n int) error { return s.demand("fetch from", from, n, false) }
 
 // Give has this member offer another one n tasks. The other one takes the offer if its strategy does, and asks for them; then
@@ -79,7 +79,7 @@ func (s *Space) demand(what, member string, n int, offer bool) error {
 	return nil
 }
 
-// Rests returns what is left of the bags of that name that this member has put and that are not done, wherever they
+// Rests returns the rests of the bags of that name that this member has put and that are not done, wherever they
 // are: each as it was put or last saved.
 func Rests[B any](s *Space, name string) ([]B, error) {
 	s.mu.Lock()
@@ -96,9 +96,9 @@ func Rests[B any](s *Space, name string) ([]B, error) {
 }
 
 // Active tells whether a function works or waits for something, such as an answer or a disk. It works when it begins.
-// One that waits leaves its slot to another task, and does not count as running for the strategy; up to 32 functions of a
-// member may wait beside those that work. When it works again it goes on at once, although its slot is taken. Active does
-// nothing where ctx is not that of a function that the space runs, and once the function has to return.
+// A function that waits leaves its slot to another task, and does not count as running for the strategy; up to 32 functions of a
+// member may wait beside those that work. When it works again it continues at once, although its slot is taken. Active does
+// nothing where ctx does not belong to a function that the space runs, and once the function has to return.
 func Active(ctx context.Context, active bool) {
 	r, _ := ctx.Value(runKey{}).(*run)
 	if r == nil {

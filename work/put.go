@@ -101,7 +101,7 @@ func (s *Space) putBody(ctx context.Context, name string, body []byte, options [
 		}
 		if s.logs != nil && s.logs.full() {
 			if err := s.wait(ctx, &waiter{ready: func() bool { return !s.logs.full() }}); err != nil {
-				return fmt.Errorf("work: put task %q: the log has three quarters of what log.most allows: %w", t.ID, err)
+				return fmt.Errorf("work: put task %q: the log is filled to three quarters of log.most: %w", t.ID, err)
 			}
 			continue
 		}
@@ -174,7 +174,7 @@ func (s *Space) key(t *workcore.Task) float64 {
 }
 
 // Cancel ends a task that this member has put and that is open: it is reported as failed, and a
-// function that runs it is told to return.
+// function that runs it gets the order to return.
 func (s *Space) Cancel(id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,7 +18,7 @@ type Result[R any] struct {
 	Value R      // of the function
 }
 
-// results are those of one function, of tasks that this member has put.
+// results holds the results of a function, of tasks that this member has put.
 type results struct {
 	lists    [][]workcore.Result // not read yet; none is empty
 	total    total               // of a bag, of this phase; nil: there is none
@@ -115,7 +115,7 @@ func Of(member string) ResultsOption { return ResultsOption{member} }
 
 // Results returns the results of the tasks that this member puts for a function, as they come. The
 // loop ends with the phase. A task that has failed for good has an error, a [*TaskError], and the loop
-// goes on; any other error ends it: that of ctx, [*LostError], [ErrDropped], [ErrClosed]. One loop at a
+// continues; any other error ends it: the error of ctx, [*LostError], [ErrDropped], [ErrClosed]. One loop at a
 // time reads the results of a function. Results that nobody has read by the end of their phase are kept until
 // the next one has a result.
 func Results[R any](ctx context.Context, s *Space, name string, options ...ResultsOption) iter.Seq2[Result[R], error] {
@@ -182,7 +182,7 @@ func (s *Space) open(name string, bag bool, options []ResultsOption) (*results, 
 	}
 	switch {
 	case of != "" && s.logs == nil:
-		return nil, fmt.Errorf("work: the results of what %q has put for %q: with store: memory only the member that puts a task gets its result: use store: jetstream", of, name)
+		return nil, fmt.Errorf("work: the results of tasks that %q has put for %q: with store: memory only the member that puts a task gets its result: use store: jetstream", of, name)
 	case of == s.link.Self().Name:
 		of = ""
 	}
@@ -234,8 +234,8 @@ func (s *Space) next(ctx context.Context, r *results) (list []workcore.Result, e
 	return list, err
 }
 
-// Total waits for the end of the phase, and returns the sum of what the bags of that name have found
-// that this member has put. The error names tasks that have failed; the sum is that of the others then.
+// Total waits for the end of the phase, and returns the sum found by the bags of that name that this
+// member has put. The error names tasks that have failed; the sum covers the others then.
 func Total[R any](ctx context.Context, s *Space, name string, options ...ResultsOption) (sum R, err error) {
 	if f := s.functions[name]; f != nil && f.total != nil && f.result != reflect.TypeFor[R]() {
 		return sum, fmt.Errorf("work: the total of %q is %v, as this program has declared the bag: ask for that, not for %v", name, f.result, reflect.TypeFor[R]())
@@ -258,8 +258,8 @@ func Total[R any](ctx context.Context, s *Space, name string, options ...Results
 	return v, err
 }
 
-// Found is the sum of what the bags of that name have found so far that this member has put: what was
-// saved or is done. It is for showing progress.
+// Found is the sum found so far by the bags of that name that this member has put, as far as
+// they are saved or done. It is for showing progress.
 func Found[R any](s *Space, name string) (sum R, err error) {
 	f, r := s.functions[name], s.results[name]
 	switch {

@@ -174,7 +174,7 @@ func (s *Space) done(r *run, step *workcore.Step) {
 	}
 	if s.err == nil {
 		if err := s.step(&workcore.Input{Kind: workcore.InDone, Slot: r.slot, Step: step}); err != nil {
-			s.log.Warn("what a task has come to was refused", "task", r.id, "error", err)
+			s.log.Warn("result of a task was refused", "task", r.id, "error", err)
 		}
 		s.tell(s.now)
 	}
@@ -277,7 +277,7 @@ func (s *Space) noteStuck(r *run) {
 	}
 	r.stuck = true
 	s.stuck++
-	s.log.Error("a function goes on though its context has ended; its slot runs nothing until it returns", "task", r.id, "function", r.name, "after", s.section.Stuck)
+	s.log.Error("a function continues though its context has ended; its slot runs nothing until it returns", "task", r.id, "function", r.name, "after", s.section.Stuck)
 	s.tell(s.link.Now())
 }
 
@@ -301,8 +301,8 @@ var errNoRun = errors.New("work: Yield needs the context of a function that a sp
 // Yield is where a bag may be split, saved and interrupted. The function of a bag calls it often, each
 // millisecond or so: most calls cost some nanoseconds. It returns an error when the function has to
 // return: the task is not this member's any more ([ErrTaskGone]), or the space is closed. Between two calls
-// the bag belongs to the function; a call may take items out of it, and sets what was found so far
-// to zero once that is saved. It also commits the tasks that the function has put. In a function that is
+// the bag belongs to the function; a call may take items out of it, and sets the sum found so far
+// to zero once it is saved. It also commits the tasks that the function has put. In a function that is
 // no bag it tells only whether to return.
 func Yield(ctx context.Context) error {
 	r, _ := ctx.Value(runKey{}).(*run)
@@ -319,7 +319,7 @@ func Yield(ctx context.Context) error {
 	return err
 }
 
-// Save is [Yield], and has the bag saved whenever it has items left: once Save returns nil, what was found so far counts,
+// Save is [Yield], and has the bag saved whenever it has items left: once Save returns nil, the sum found so far counts,
 // even if this process dies. A bag without items is saved when its function returns.
 func Save(ctx context.Context) error {
 	r, _ := ctx.Value(runKey{}).(*run)

@@ -668,7 +668,7 @@ func (s *Space) finish(err error) {
 }
 
 // Drain has this member give up all work: it takes no more tasks, bags that run here are saved and
-// what is left of them goes to other members, and tasks that cannot be split run to their end. While all of its
+// their rests go to other members, and tasks that cannot be split run to their end. While all of its
 // neighbours drain too, or are withdrawn, it works on. It
 // returns once nothing is here and no task is open that this member has put. Nothing is done twice. The
 // space stays open, and runs nothing any more. A program calls it at SIGTERM, before [Space.Close].

@@ -136,7 +136,7 @@ func TestWorkerDies(t *testing.T) {
 // Tasks of a member that is gone are lost, and the others hear of it.
 func TestCreatorDies(t *testing.T) {
 	for lost, want := range map[string]string{
-		config.LostFail: "work: 20 tasks of a are lost: with store: memory they die with the member that has put them; with lost: go on the others go on",
+		config.LostFail: "work: 20 tasks of a are lost: with store: memory they die with the member that has put them; with lost: go on the others continue",
 		config.LostGoOn: "<nil>",
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -421,17 +421,17 @@ func TestRefused(t *testing.T) {
 		a := g.space(t, "a", Func("square", square), Bag("count", count, plus))
 		ctx := t.Context()
 		for want, err := range map[string]error{
-			`work: this member has declared no function "sqare": it has ["count" "square"]; did you mean "square"?: declare it in Open`:                               a.Put(ctx, "sqare", 1),
-			`work: put: the argument of "square" is string: this program has declared the function with int`:                                                          a.Put(ctx, "square", "1"),
-			`work: put a task of "square": its weight is -1: it must be a finite number of at least 0`:                                                                a.Put(ctx, "square", 1, Weight(-1)),
-			`work: put a task of "square": its ID is empty`:                                                                                                           a.Put(ctx, "square", 1, ID("")),
-			`work: "count" is a bag, which has no result for each task: use Total`:                                                                                    first(Results[int](ctx, a, "count")),
-			`work: the total of "count" is int, as this program has declared the bag: ask for that, not for string`:                                                   second(Total[string](ctx, a, "count")),
-			`work: function "m": no field of work.silent is exported, so nothing of it would travel: export its fields, or give it MarshalBinary and UnmarshalBinary`: second(open(ctx, g.links[0], []Option{Pull[silent]("m")})),
-			`work: "square" is no bag, so there is no total: use Results`:                                                                                             second(Total[int](ctx, a, "square")),
-			`work: Yield needs the context of a function that a space runs`:                                                                                           Yield(ctx),
-			`work: function "x": *work.flat is no bag: give it the methods Len() int and Split(n int) work.flat`:                                                      second(open(ctx, g.links[0], []Option{Bag("x", func(context.Context, *flat, *int) error { return nil }, plus)})),
-			"work: function \"\": its name has 0 bytes: give it one of 1 to 128\nwork: function \"f\": it is nil\nwork: function \"s\" is declared twice: keep one":   second(open(ctx, g.links[0], []Option{Func("", square), Func[int, int]("f", nil), Func("s", square), Func("s", square)})),
+			`work: no function "sqare" is declared by this member, which has ["count" "square"]; did you mean "square"?: declare it in Open`:                                     a.Put(ctx, "sqare", 1),
+			`work: put: the argument of "square" is string: this program has declared the function with int`:                                                                     a.Put(ctx, "square", "1"),
+			`work: put a task of "square": its weight is -1: it must be a finite number of at least 0`:                                                                           a.Put(ctx, "square", 1, Weight(-1)),
+			`work: put a task of "square": its ID is empty`:                                                                                                                      a.Put(ctx, "square", 1, ID("")),
+			`work: "count" is a bag, which has no result for each task: use Total`:                                                                                               first(Results[int](ctx, a, "count")),
+			`work: the total of "count" is int, as this program has declared the bag: ask for that, not for string`:                                                              second(Total[string](ctx, a, "count")),
+			`work: function "m": no field of work.silent is exported, so nothing of it would travel: export its fields, or give it MarshalBinary and UnmarshalBinary`:            second(open(ctx, g.links[0], []Option{Pull[silent]("m")})),
+			`work: "square" is no bag, so there is no total: use Results`:                                                                                                        second(Total[int](ctx, a, "square")),
+			`work: Yield needs the context of a function that a space runs`:                                                                                                      Yield(ctx),
+			`work: function "x": *work.flat is no bag: give it the methods Len() int and Split(n int) work.flat`:                                                                 second(open(ctx, g.links[0], []Option{Bag("x", func(context.Context, *flat, *int) error { return nil }, plus)})),
+			"work: function \"\": its name has 0 bytes: give it one of 1 to 128\nwork: function \"f\": the Go function is nil\nwork: function \"s\" is declared twice: keep one": second(open(ctx, g.links[0], []Option{Func("", square), Func[int, int]("f", nil), Func("s", square), Func("s", square)})),
 		} {
 			if fmt.Sprint(err) != want {
 				t.Errorf("%v; want %s", err, want)

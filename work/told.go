@@ -161,7 +161,7 @@ type Stats struct {
 	// which of them has.
 	Local, Directed, Undirected uint64
 	// Ordered counts the moves of objects that the synchronizer has ordered here, with a strategy that is central, and
-	// Refused those of them that were refused.
+	// Refused counts the refused ones among them.
 	Ordered, Refused uint64
 
 	Dropped uint64 // messages to other members that found the queue full; what matters was sent again
@@ -217,7 +217,7 @@ type Holding struct {
 	Runs   int    // of them run
 }
 
-// Holdings lists who has tasks that this member has put, by name; this member too.
+// Holdings lists the members that have tasks that this member has put, by name; this member too.
 func (s *Space) Holdings() []Holding {
 	s.mu.Lock()
 	defer s.mu.Unlock()

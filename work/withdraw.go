@@ -70,9 +70,9 @@ func sameSchema(a, b scgs.Schema) bool {
 // withdraw has this member take no work, or take work again. The lock is held.
 func (s *Space) withdraw(away bool) {
 	if away {
-		s.log.Info("this member is withdrawn: it takes no work, and gives away what it has")
+		s.log.Info("member is withdrawn: it takes no work, and gives its tasks away")
 	} else {
-		s.log.Info("this member takes work again")
+		s.log.Info("member takes work again")
 	}
 	_ = s.step(&workcore.Input{Kind: workcore.InWithdraw, Active: !away}) // It is never refused.
 	s.withdrawLoops()

@@ -74,8 +74,8 @@ func (f *feed) end(last ...show.Entry) error {
 	return f.drain(over, last)
 }
 
-// finish is end, which leaves a reader alone only when the context has ended.
-func (f *feed) finish(ctx context.Context, last ...show.Entry) error {
+// finishFeed is end, which leaves a reader alone only when the context has ended.
+func (f *feed) finishFeed(ctx context.Context, last ...show.Entry) error {
 	return f.drain(ctx.Done(), last)
 }
 

@@ -90,7 +90,7 @@ func TestFeedOfAResult(t *testing.T) {
 			time.Sleep(10 * feedPatience)
 			close(g.open)
 		}()
-		if err := f.finish(t.Context(), show.Entry{Event: show.Notice("the result")}); err != nil || !strings.HasSuffix(g.text.String(), "\nthe result\n") {
+		if err := f.finishFeed(t.Context(), show.Entry{Event: show.Notice("the result")}); err != nil || !strings.HasSuffix(g.text.String(), "\nthe result\n") {
 			t.Errorf("%v: %d bytes", err, g.text.Len())
 		}
 
@@ -103,7 +103,7 @@ func TestFeedOfAResult(t *testing.T) {
 			time.Sleep(10 * feedPatience)
 			close(g.open)
 		}()
-		if err := f.finish(t.Context()); err != nil || g.text.String() != "ready\nx\n" {
+		if err := f.finishFeed(t.Context()); err != nil || g.text.String() != "ready\nx\n" {
 			t.Errorf("%v: %q", err, g.text.String())
 		}
 		f = newFeed(brokenWriter{}, plainText)
@@ -112,7 +112,7 @@ func TestFeedOfAResult(t *testing.T) {
 		for range feedLimit {
 			f.put(show.Entry{Event: show.Notice("x")})
 		}
-		if err := f.finish(t.Context(), show.Entry{Event: show.Notice("the result")}); !errors.Is(err, errFull) {
+		if err := f.finishFeed(t.Context(), show.Entry{Event: show.Notice("the result")}); !errors.Is(err, errFull) {
 			t.Errorf("got %v, want %v", err, errFull)
 		}
 	})

@@ -102,18 +102,18 @@ func (g *pageGuard) needsKey() error {
 	return fmt.Errorf("--http %s: other machines can reach it, so it needs --http-key-file FILE; or serve on 127.0.0.1", g.address)
 }
 
-// permits fails if other machines can reach the address and no key is needed there.
-func (g *pageGuard) permits(at net.Addr) error {
+// permitAddress fails if other machines can reach the address and no key is needed there.
+func (g *pageGuard) permitAddress(at net.Addr) error {
 	if tcp, ok := at.(*net.TCPAddr); g.key == nil && (!ok || !tcp.IP.IsLoopback()) {
 		return g.needsKey()
 	}
 	return nil
 }
 
-// wrap is a handler behind the guard. A page of another site whose name leads to this
+// guardHandler is a handler behind the guard. A page of another site whose name leads to this
 // address (DNS rebinding) is refused by the Host of its requests, with 403; a request
 // without the key with 401. Headers that proxies add do not count.
-func (g *pageGuard) wrap(page http.Handler) http.Handler {
+func (g *pageGuard) guardHandler(page http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		switch {

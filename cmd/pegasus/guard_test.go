@@ -166,20 +166,20 @@ func TestPageFlags(t *testing.T) {
 	}
 	g := &pageGuard{address: "localhost:1"}
 	for address, open := range map[string]bool{"127.0.0.1": false, "::1": false, "10.0.0.1": true, "0.0.0.0": true, "::": true} {
-		err := g.permits(&net.TCPAddr{IP: net.ParseIP(address)})
+		err := g.permitAddress(&net.TCPAddr{IP: net.ParseIP(address)})
 		if open != (err != nil && err.Error() == "--http localhost:1: other machines can reach it, so it needs --http-key-file FILE; or serve on 127.0.0.1") {
 			t.Errorf("%s without a key: %v", address, err)
 		}
 	}
 	g.key = new(sha256.Sum256([]byte(pageKey)))
-	if err := g.permits(&net.TCPAddr{IP: net.IPv4zero}); err != nil {
+	if err := g.permitAddress(&net.TCPAddr{IP: net.IPv4zero}); err != nil {
 		t.Error(err)
 	}
 }
 
 // TestHealthOfAnotherName asks by a name that the run does not answer for.
 func TestHealthOfAnotherName(t *testing.T) {
-	guarded := httptest.NewServer((&pageGuard{}).wrap(http.NotFoundHandler()))
+	guarded := httptest.NewServer((&pageGuard{}).guardHandler(http.NotFoundHandler()))
 	defer guarded.Close()
 	address := strings.TrimPrefix(guarded.URL, "http://")
 	if code, _, stderr := execute(t, "health", "--http", address); code != exitFailure || !strings.Contains(stderr, "404") {
@@ -187,7 +187,7 @@ func TestHealthOfAnotherName(t *testing.T) {
 	}
 	named := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Host = "name.example" // As a client that was given a name sends it.
-		(&pageGuard{}).wrap(http.NotFoundHandler()).ServeHTTP(w, r)
+		(&pageGuard{}).guardHandler(http.NotFoundHandler()).ServeHTTP(w, r)
 	}))
 	defer named.Close()
 	address = strings.TrimPrefix(named.URL, "http://")

@@ -34,7 +34,7 @@ func (j *journals) add(opt *synchronizer.Options) error {
 		return err
 	}
 	j.files = append(j.files, f)
-	if err := lock(f); err != nil {
+	if err := lockJournal(f); err != nil {
 		return fmt.Errorf("journal %s: %w", f.Name(), err)
 	}
 	opt.Journal, opt.JournalLimit = f, j.limit
@@ -54,7 +54,7 @@ func (j *journals) takeUp(opt *synchronizer.Options) error {
 		err = errors.New("not a regular file: give the journal of a run")
 	}
 	if err == nil {
-		err = lock(f)
+		err = lockJournal(f)
 	}
 	if err != nil {
 		return fmt.Errorf("resume %s: %w", f.Name(), err)
@@ -68,7 +68,7 @@ func (j *journals) close() error {
 	var errs []error
 	for _, f := range j.files {
 		info, err := f.Stat()
-		unlock(f)
+		unlockJournal(f)
 		errs = append(errs, err, f.Close())
 		if err == nil && info.Size() == 0 && j.resume == "" {
 			errs = append(errs, os.Remove(f.Name()))

@@ -116,7 +116,7 @@ func TestKeysTwoHosts(t *testing.T) {
 		t.Errorf("set: exit %d, %s%s", code, stdout, stderr)
 	}
 	writeFile(t, filepath.Dir(file), "pegasus.yaml", "synchronizers: 5")
-	refusal := `pegasus: synchronizer "gsync": reload: refused, the old configuration stays in force: the keys of ` + host + ` were read again, with their revocations; the configuration was not: ` + file + ":1:"
+	refusal := `pegasus: synchronizer "gsync": reload: refused, the old configuration is kept: the keys of ` + host + ` were read again, with their revocations; the configuration was not: ` + file + ":1:"
 	if code, _, stderr := as("op", "reload"); code != exitFailure || !strings.HasPrefix(stderr, refusal) {
 		t.Errorf("reload of a broken file: exit %d, %swant %s", code, stderr, refusal)
 	}

@@ -135,7 +135,7 @@ func (l *live) nobody() error {
 	dir, _ := loopkey.Dir() // Without notes nothing is known.
 	files, _ := filepath.Glob(filepath.Join(dir, "run-*.json"))
 	for _, file := range files {
-		if r, err := readRun(file); err == nil && r.URL == l.shown && r.Tenant == l.tenant && alive(r.PID) {
+		if r, err := readRun(file); err == nil && r.URL == l.shown && r.Tenant == l.tenant && processLives(r.PID) {
 			return fmt.Errorf("no synchronizer of tenant %q answers on the NATS server at %s, though process %d of this host is noted to run one there: it is stopped or hangs, or stands by and does not lead yet", l.tenant, l.shown, r.PID)
 		}
 	}

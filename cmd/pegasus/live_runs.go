@@ -72,7 +72,7 @@ func lastRun() (r *localRun, notes []string, err error) {
 		case errors.Is(err, os.ErrNotExist): // It has just ended.
 		case err != nil:
 			notes = append(notes, fmt.Sprintf("%s is not the note of a run and is passed over: %v", file, err))
-		case !alive(one.PID):
+		case !processLives(one.PID):
 			notes = append(notes, fmt.Sprintf("the run of process %d at %s, begun %s, has ended without a word; its note %s is removed",
 				one.PID, one.URL, one.Started.Local().Format(time.DateTime), file))
 			_ = os.Remove(file) // The next command says so again.
@@ -116,8 +116,8 @@ func (r *localRun) environment() connect.Settings {
 	return e
 }
 
-// alive is false for a process that certainly has ended.
-func alive(pid int) bool {
+// processLives is false for a process that certainly has ended.
+func processLives(pid int) bool {
 	p, err := os.FindProcess(pid)
 	if err != nil {
 		return false

@@ -53,7 +53,7 @@ func TestLive(t *testing.T) {
 	if strings.Contains(out, "memory") {
 		t.Errorf("there is no memory:\n%s", out)
 	}
-	until(t, "why all-idle", "gsync: all-idle is unknown; it has never fired", "0 of the 2 members that are awaited have a state")
+	until(t, "why all-idle", "gsync: all-idle is unknown; never fired", "0 of the 2 members that are awaited have a state")
 
 	m1, _ := searcher(t, url, "w1")
 	m2, _ := searcher(t, url, "w2")
@@ -65,7 +65,7 @@ func TestLive(t *testing.T) {
 	}
 	p.line("all-idle fired")
 	until(t, "why all-idle",
-		"is true for ", "it has fired once", "armed", "decision gsync/1/1", "by the same clock", "^ 0: from here on all certainly held",
+		"is true for ", "fired once", "armed", "decision gsync/1/1", "by the same clock", "^ 0: from here on all certainly held",
 		"core  ", "phase=idle load=0.25", "holds for 2 of 2 members")
 	until(t, "status --synchronizer gsync", "gsync: epoch 1;", "in force", "phase=idle load=0.25", "exact", "all-idle", "gsync/1/1, ", "2 applied")
 
@@ -311,7 +311,7 @@ func TestWatchScreen(t *testing.T) {
 		f.begin(show.Watching{Names: []string{"gsync"}})
 		drawn := make(chan error, 1)
 		go func() { drawn <- runScreen(t.Context(), p) }()
-		if err := f.finish(t.Context()); err != nil { // All is taken.
+		if err := f.finishFeed(t.Context()); err != nil { // All is taken.
 			t.Error(err)
 		}
 		if _, err := w.Write([]byte("q")); err != nil {

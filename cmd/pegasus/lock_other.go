@@ -4,7 +4,7 @@ package main
 
 import "os"
 
-// lock keeps nobody out on this system.
-func lock(*os.File) error { return nil }
+// lockJournal keeps nobody out on this system.
+func lockJournal(*os.File) error { return nil }
 
-func unlock(*os.File) {}
+func unlockJournal(*os.File) {}

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// lock keeps a journal for this process as long as the file is open.
-func lock(f *os.File) error {
+// lockJournal keeps a journal for this process as long as the file is open.
+func lockJournal(f *os.File) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) //nolint:gosec // A descriptor.
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return errLocked
@@ -17,8 +17,8 @@ func lock(f *os.File) error {
 	return nil // A file system without locks has nobody kept out.
 }
 
-// unlock gives a journal free. To close the file is not enough: a process that is just
+// unlockJournal gives a journal free. To close the file is not enough: a process that is just
 // being started has a copy of it.
-func unlock(f *os.File) {
+func unlockJournal(f *os.File) {
 	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) //nolint:gosec // A descriptor. A lock that fails to go goes with the file.
 }

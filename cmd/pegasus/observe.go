@@ -51,7 +51,7 @@ func observeAt(g *pageGuard) (*observatory, error) {
 	if o.listener, err = net.Listen("tcp", g.address); err != nil {
 		return nil, fmt.Errorf("--http %s: %w: choose another address, or port 0 for any free one", g.address, err)
 	}
-	if err := g.permits(o.listener.Addr()); err != nil {
+	if err := g.permitAddress(o.listener.Addr()); err != nil {
 		return nil, errors.Join(err, o.listener.Close())
 	}
 	mux := http.NewServeMux()
@@ -59,7 +59,7 @@ func observeAt(g *pageGuard) (*observatory, error) {
 	mux.HandleFunc("GET /livez", o.health(func(r synchronizer.Readiness) bool { return r.Part == "loop" }))
 	mux.HandleFunc("GET /readyz", o.health(func(synchronizer.Readiness) bool { return true }))
 	o.server = http.Server{
-		Handler: g.wrap(mux), ErrorLog: log.New(io.Discard, "", 0),
+		Handler: g.guardHandler(mux), ErrorLog: log.New(io.Discard, "", 0),
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, WriteTimeout: answerTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: 16 << 10,
 	}

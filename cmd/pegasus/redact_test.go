@@ -221,7 +221,7 @@ func TestRedactedValuesAppearNowhere(t *testing.T) {
 	for _, tenant := range []string{"default", "second"} {
 		ask("status --tenant "+tenant, "token=(redacted)", "mark="+openMark, "last=(redacted)")
 		ask("status --json --tenant "+tenant, `"token":"(redacted)"`)
-		ask("why secret --tenant "+tenant, "(redacted)", "it has fired")
+		ask("why secret --tenant "+tenant, "(redacted)", "fired once")
 		ask("why secret --json --tenant "+tenant, `"(redacted)"`)
 		ask("why plain --tenant "+tenant, "holds for 2 of 2 members", "token=(redacted)")
 	}

@@ -65,8 +65,8 @@ func reloadedText(a *synchronizer.Changed) string {
 	return a.Synchronizer + ": reloaded: " + strings.Join(a.Changes, "; ") + "\n"
 }
 
-// hangups delivers each SIGHUP, where the system has it, until stop.
-func hangups() (signals <-chan os.Signal, stop func()) {
+// watchHangups delivers each SIGHUP, where the system has it, until stop.
+func watchHangups() (signals <-chan os.Signal, stop func()) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGHUP)
 	return c, func() { signal.Stop(c) }
@@ -75,8 +75,8 @@ func hangups() (signals <-chan os.Signal, stop func()) {
 // kept tells that a changed configuration is refused and the old one stays.
 func kept(reason string) monitor.Reload { return monitor.Reload{Reason: oneLine(reason)} }
 
-// reload reads the configuration again and has every synchronizer follow it, or none.
-func (s *session) reload(stderr io.Writer) {
+// reloadAll reads the configuration again and has every synchronizer follow it, or none.
+func (s *session) reloadAll(stderr io.Writer) {
 	_ = s.reloadKeys() // The feed has its error. The configuration is read again even if the keys cannot be.
 	cfg, err := s.changed(stderr)
 	for i := 0; err == nil && i < len(s.running); i++ {
@@ -105,9 +105,9 @@ func (s *session) reloadKeys() error {
 	return nil
 }
 
-// reread is reload for one synchronizer that "pegasus reload" asks: whoever asks gets the
+// rereadConfig is reloadAll for one synchronizer that "pegasus reload" asks: whoever asks gets the
 // faults of the file.
-func (s *session) reread() (*synchronizer.Config, error) {
+func (s *session) rereadConfig() (*synchronizer.Config, error) {
 	if err := s.reloadKeys(); err != nil {
 		return nil, err
 	}

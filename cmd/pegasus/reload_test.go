@@ -37,13 +37,13 @@ func TestReload(t *testing.T) {
 		{strings.Replace(text, ".busy == 0", ".busy == 1", 1), "reload gsync --json", exitOK, `{"synchronizer":"gsync","changes":["predicate quiet: another when"]}` + "\n", nil, []string{"gsync: reloaded " + file, "predicate quiet: another when"}},
 		{
 			strings.Replace(text, ".busy == 0", ".bussy == 0", 1), "reload gsync", exitFailure, "",
-			[]string{`pegasus: synchronizer "gsync": reload: refused, the old configuration stays in force: ` + file + `:7:29: synchronizers.gsync.predicates.quiet.when: unknown field "bussy"`},
-			[]string{"reload refused, the old configuration stays in force: " + file + `:7:29: synchronizers.gsync.predicates.quiet.when: unknown field "bussy": did you mean "busy"?`},
+			[]string{`pegasus: synchronizer "gsync": reload: refused, the old configuration is kept: ` + file + `:7:29: synchronizers.gsync.predicates.quiet.when: unknown field "bussy"`},
+			[]string{"reload refused, the old configuration is kept: " + file + `:7:29: synchronizers.gsync.predicates.quiet.when: unknown field "bussy": did you mean "busy"?`},
 		},
 		{
 			strings.Replace(text, "watchers", "listeners", 1), "reload", exitFailure, "",
 			[]string{
-				`synchronizer "gsync": reload: refused, the old configuration stays in force: other: its group is now "listeners", and was "watchers": restart to change that`,
+				`synchronizer "gsync": reload: refused, the old configuration is kept: other: its group is now "listeners", and was "watchers": restart to change that`,
 				`synchronizer "other": reload: refused`,
 			},
 			[]string{"reload refused"},

@@ -43,7 +43,7 @@ func TestRunReloads(t *testing.T) {
 	p.line("gsync: reloaded "+file, "predicate quiet: another when")
 	p.line("other: reloaded " + file + ": nothing is different")
 
-	const kept = "reload refused, the old configuration stays in force: "
+	const kept = "reload refused, the old configuration is kept: "
 	for want, text := range map[string]string{
 		file + " has faults, which stderr tells": strings.Replace(text, ".busy == 0", ".bussy == 0", 1),
 		`gsync: the declared state is now {busy: float}, and was {busy: int}, by which the members report: restart to change that; ` +
@@ -86,7 +86,7 @@ func TestProgramRunReloads(t *testing.T) {
 	run := launch(t, "program", "run", file)
 	url := run.url()
 	run.line("pair: gsync awaits 2 processors of group pairs.")
-	const kept = "reload refused, the old configuration stays in force: "
+	const kept = "reload refused, the old configuration is kept: "
 	write("times: 2", "times: 3")
 	run.line(kept + `synchronizer "gsync": reload: gsync: the file has another program now, and the running program continues unchanged: restart to change that`)
 	write("{high:", "{higher:")

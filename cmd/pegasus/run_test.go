@@ -141,7 +141,7 @@ func TestRunTellsOneRefusal(t *testing.T) {
 	url := p.url()
 	subjects := wire.Subjects{Tenant: "default", Group: "workers"}
 	greet(t, url, subjects, "w2", wire.Hello{Member: "w3"})
-	p.line(`gsync: refused w2: hello of "w3" on the subject of "w2" (further refusals are told with -v)`)
+	p.line(`gsync: refused w2: hello of "w3" on the subject of "w2" (-v shows further refusals)`)
 	greet(t, url, subjects, "w2", wire.Hello{Member: "w3"})
 	join(t, url, "w1") // Answered after the hello before it.
 	p.cancel()

@@ -39,7 +39,7 @@ type session struct {
 // run starts the synchronizers, waits until the context ends or one of them
 // fails, and ends them.
 func (s *session) run(ctx context.Context, stderr io.Writer) error {
-	hangups, stop := hangups()
+	hangups, stop := watchHangups()
 	defer stop()
 	err := s.start(ctx, stderr)
 	if err == nil {
@@ -83,7 +83,7 @@ func (s *session) start(ctx context.Context, stderr io.Writer) error {
 			w.leads = func() { s.feed.put(show.Entry{At: time.Now(), Event: s.ready(s.levels[i:i+1], false)}) }
 		}
 		opt := synchronizer.Options{
-			Name: level.Name, Tenant: s.flags.tenant, Observe: func(e monitor.Event) { w.observe(e); s.page.observe(level.Name, e) }, Logger: w.logger(), Reread: s.reread,
+			Name: level.Name, Tenant: s.flags.tenant, Observe: func(e monitor.Event) { w.observe(e); s.page.observe(level.Name, e) }, Logger: w.logger(), Reread: s.rereadConfig,
 			Timeline: clocksync.Timeline(s.flags.timeline), MeterProvider: s.operators.provider, State: state, Standby: s.flags.standby,
 		}
 		if err := s.journals.add(&opt); err != nil {
@@ -122,7 +122,7 @@ func (s *session) wait(ctx context.Context, stderr io.Writer, hangups <-chan os.
 		case err := <-ended:
 			return err
 		case <-hangups:
-			s.reload(stderr) //nolint:contextcheck // A reload bounds its own waits.
+			s.reloadAll(stderr) //nolint:contextcheck // A reload bounds its own waits.
 		}
 	}
 }
@@ -175,7 +175,7 @@ func (s *session) close(ctx context.Context) error {
 	}
 	errs = append(errs, s.journals.close())
 	if s.program != "" {
-		return errors.Join(append(errs, s.feed.finish(ctx, s.last...))...)
+		return errors.Join(append(errs, s.feed.finishFeed(ctx, s.last...))...)
 	}
 	return errors.Join(append(errs, s.feed.end(s.last...))...)
 }

@@ -113,7 +113,7 @@ func (f *uiFlags) servePage(cmd *cobra.Command) error {
 	defer listener.Close() //nolint:errcheck // The server has closed it.
 	s := watchSource{
 		shown: &show.Firings{Verbose: true}, mute: map[synchronizer.Presence]bool{},
-		feed: feedTo(func(e show.Entry) { publish(page, e) }, func() error { return nil }),
+		feed: feedTo(func(e show.Entry) { publishEntry(page, e) }, func() error { return nil }),
 	}
 	l, err := f.open(ctx, cmd.ErrOrStderr(), s.options())
 	if err != nil {
@@ -142,7 +142,7 @@ func (f *uiFlags) servePage(cmd *cobra.Command) error {
 	polled := make(chan error, 1)
 	go func() {
 		defer cancel()
-		polled <- s.poll(ctx)
+		polled <- s.pollStatus(ctx)
 	}()
 	err = servePages(ctx, listener, page)
 	cancel()
@@ -178,8 +178,8 @@ func servePages(ctx context.Context, l net.Listener, page http.Handler) error {
 	return nil
 }
 
-// publish hands an entry to a page.
-func publish(page *web.Page, e show.Entry) {
+// publishEntry hands an entry to a page.
+func publishEntry(page *web.Page, e show.Entry) {
 	switch event := e.Event.(type) {
 	case show.Standing:
 		page.PublishStatus(event.Status)

@@ -40,7 +40,7 @@ func newOwnPage(address string) (p *ownPage, err error) {
 	if p.page, err = web.New(web.Options{Source: p, Now: time.Now, Key: key}); err != nil {
 		return nil, errors.Join(err, p.listener.Close())
 	}
-	p.feed = feedTo(func(e show.Entry) { publish(p.page, e) }, func() error { return nil })
+	p.feed = feedTo(func(e show.Entry) { publishEntry(p.page, e) }, func() error { return nil })
 	return p, nil
 }
 
@@ -65,11 +65,11 @@ func (p *ownPage) serve(ctx context.Context, s *session) {
 			s.feed.put(show.Entry{At: time.Now(), Event: show.Notice("the page is not served any more: " + err.Error())})
 		}
 	})
-	p.serving.Go(func() { p.poll(ctx) })
+	p.serving.Go(func() { p.pollStatus(ctx) })
 }
 
-// poll shows the status of each synchronizer every second, until the context ends.
-func (p *ownPage) poll(ctx context.Context) {
+// pollStatus shows the status of each synchronizer every second, until the context ends.
+func (p *ownPage) pollStatus(ctx context.Context) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for {

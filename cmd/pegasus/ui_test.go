@@ -183,10 +183,10 @@ func TestPublish(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	publish(page, show.Entry{Event: show.Skipped(7)})
-	publish(page, show.Entry{From: "gsync", Event: show.Notice("a notice")})
-	publish(page, show.Entry{Event: &monitor.Line{Event: "unheard-of", Synchronizer: "gsync"}})
-	publish(page, show.Entry{Event: show.Standing{Status: &monitor.Status{Synchronizer: "gsync"}}})
+	publishEntry(page, show.Entry{Event: show.Skipped(7)})
+	publishEntry(page, show.Entry{From: "gsync", Event: show.Notice("a notice")})
+	publishEntry(page, show.Entry{Event: &monitor.Line{Event: "unheard-of", Synchronizer: "gsync"}})
+	publishEntry(page, show.Entry{Event: show.Standing{Status: &monitor.Status{Synchronizer: "gsync"}}})
 	l, err := listenOnLoopback("listen", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

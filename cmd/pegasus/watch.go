@@ -81,7 +81,7 @@ func (f *liveFlags) watch(cmd *cobra.Command, shown *show.Firings, full bool) er
 	polled := make(chan error, 1)
 	go func() {
 		defer cancel()
-		polled <- s.poll(ctx)
+		polled <- s.pollStatus(ctx)
 	}()
 	if full {
 		err = runScreen(ctx, screen)

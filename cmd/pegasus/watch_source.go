@@ -93,9 +93,9 @@ func (s *watchSource) told(m bus.Message) {
 	}
 }
 
-// poll asks for the status of each synchronizer until the context ends, or the
+// pollStatus asks for the status of each synchronizer until the context ends, or the
 // connection is closed for good, which is an error.
-func (s *watchSource) poll(ctx context.Context) error {
+func (s *watchSource) pollStatus(ctx context.Context) error {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for n := 1; ; n++ {

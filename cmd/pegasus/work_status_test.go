@@ -49,7 +49,7 @@ func TestWorkStatus(t *testing.T) {
 	member("w2")
 	until(t, "work status", "gsync: group solvers, epoch 1; 3 tasks open, 0 blocked, 2 queued, 1 running", "w1      1      may put tasks  3     0        2       1 of 1", "w1 1",
 		"w2: no answer: it has not opened the space, has died, or cannot be reached; pegasus why end says whether the phase waits for it")
-	until(t, "why end", "what is missing", "w1  the member has tasks, or has put tasks that are open: pegasus work status counts them, and the tasks that wait for other tasks", "w1  its program may put more tasks",
+	until(t, "why end", "missing", "w1  the member has tasks, or has put tasks that are open: pegasus work status counts them, and the tasks that wait for other tasks", "w1  its program may put more tasks",
 		"-   no member waits for the end", "w2  the member has joined and has no state: its program has to call work.Open")
 	var got struct {
 		Members []struct {

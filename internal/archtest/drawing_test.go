@@ -43,7 +43,7 @@ func block(t *testing.T, page, mark string) string {
 
 // drawing returns each package on its floor, which is above all that it imports, the
 // highest first. Behind it stand the packages that it imports, but for those that one
-// of these reaches as well.
+// of these reaches as well. Packages of a floor with the same imports share a line.
 func drawing(t *testing.T) string {
 	t.Helper()
 	imports, reach, floor := imported(t), map[string]map[string]bool{}, map[string]int{}
@@ -68,14 +68,22 @@ func drawing(t *testing.T) string {
 	var out strings.Builder
 	for at := top; at >= 0; at-- {
 		label := strconv.Itoa(at)
+		var order []string // of the arrows on this floor
+		names := map[string][]string{}
 		for _, name := range slices.Sorted(maps.Keys(imports)) {
 			if floor[name] != at {
 				continue
 			}
-			arrows := slices.DeleteFunc(slices.Clone(imports[name]), func(below string) bool {
+			arrows := strings.Join(slices.DeleteFunc(slices.Clone(imports[name]), func(below string) bool {
 				return slices.ContainsFunc(imports[name], func(other string) bool { return reach[other][below] })
-			})
-			line := fmt.Sprintf("%2s  %-*s  %s", label, widest, name, strings.Join(arrows, " "))
+			}), " ")
+			if names[arrows] == nil {
+				order = append(order, arrows)
+			}
+			names[arrows] = append(names[arrows], name)
+		}
+		for _, arrows := range order {
+			line := fmt.Sprintf("%2s  %-*s  %s", label, widest, strings.Join(names[arrows], ", "), arrows)
 			label = ""
 			out.WriteString(strings.TrimRight(line, " ") + "\n")
 		}

@@ -126,7 +126,7 @@ func (w *writer) put(r *record) {
 	}
 }
 
-// log is a line of the log of slog, of which only the message counts.
+// Write records a line of the log of slog, of which only the message counts.
 func (w *writer) Write(line []byte) (int, error) {
 	w.put(&record{Kind: kindLog, At: clock(), Text: string(bytes.TrimSpace(line))})
 	return len(line), nil

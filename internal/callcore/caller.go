@@ -80,7 +80,7 @@ func (m *Machine) Call(now clocksync.Instant, stage Stage, depth int, body []byt
 		return 0, ErrTooMany
 	}
 	if m.untold > 0 {
-		m.seek()
+		m.askMembers()
 	}
 	m.number++
 	c := &call{number: m.number, stages: []Stage{stage}, depth: depth, body: body}
@@ -88,8 +88,8 @@ func (m *Machine) Call(now clocksync.Instant, stage Stage, depth int, body []byt
 	k.open++
 	m.openBytes += len(body)
 	k.waiting = append(k.waiting, c)
-	if m.settle(); k.waits() {
-		m.seek()
+	if m.settleOwn(); k.waits() {
+		m.askMembers()
 	}
 	return c.number, nil
 }
@@ -107,9 +107,9 @@ func (m *Machine) Then(now clocksync.Instant, number uint64, stage Stage) error 
 	}
 	c.stages = append(slices.Clip(c.stages), stage)
 	if m.extend(c); c.got {
-		m.send(m.poll(c))
+		m.sendMessage(m.poll(c))
 	}
-	m.settle()
+	m.settleOwn()
 	return nil
 }
 
@@ -206,7 +206,7 @@ func (m *Machine) dispatch(k *client) {
 			m.end(c, Outcome{Fault: Overfull, Server: c.last})
 			continue
 		}
-		p, ok := k.choose(m.now, open, true)
+		p, ok := k.chooseServer(m.now, open, true)
 		if !ok && len(c.full) == 0 { // Those behind it have no more choice.
 			kept = append(kept, k.waiting[i:]...)
 			break
@@ -226,8 +226,8 @@ func (m *Machine) dispatch(k *client) {
 	k.waiting = kept
 }
 
-// choose chooses a server. Marked: below its upper water mark.
-func (k *client) choose(now clocksync.Instant, list []Peer, marked bool) (Peer, bool) {
+// chooseServer chooses a server. Marked: below its upper water mark.
+func (k *client) chooseServer(now clocksync.Instant, list []Peer, marked bool) (Peer, bool) {
 	if k.rule.Ratio != nil {
 		return k.chooseByRatio(list)
 	}
@@ -280,7 +280,7 @@ func (m *Machine) sendCall(k *client, c *call, p Peer) {
 		k.told[p] = told
 	}
 	if p == m.opt.Self || k.rule.Batch <= 1 {
-		m.send(m.ask(c))
+		m.sendMessage(m.ask(c))
 		return
 	}
 	b := m.linger[p]
@@ -289,14 +289,14 @@ func (m *Machine) sendCall(k *client, c *call, p Peer) {
 		m.linger[p] = b
 	}
 	if b.messages = append(b.messages, m.ask(c)); len(b.messages) >= k.rule.Batch {
-		m.flush(p)
+		m.sendWaiting(p)
 	}
 }
 
-func (m *Machine) flush(p Peer) {
+func (m *Machine) sendWaiting(p Peer) {
 	for _, out := range m.linger[p].messages {
 		if c := m.calls[out.Number]; c != nil && c.at == p && c.try == out.Try {
-			m.send(out)
+			m.sendMessage(out)
 		}
 	}
 	delete(m.linger, p)
@@ -317,16 +317,16 @@ func (m *Machine) poll(c *call) Message {
 func (m *Machine) repeatCall(c *call) {
 	if c.got {
 		c.again = m.after(pollPause)
-		m.send(m.poll(c))
+		m.sendMessage(m.poll(c))
 		return
 	}
 	c.pause = longer(c.pause)
 	c.again = m.after(c.pause)
-	m.send(m.ask(c))
+	m.sendMessage(m.ask(c))
 }
 
-// seek has the members asked that have not told what they serve.
-func (m *Machine) seek() {
+// askMembers has the members asked that have not told what they serve.
+func (m *Machine) askMembers() {
 	if m.found == clocksync.MaxInstant {
 		m.found, m.pause, m.grace = m.after(0), findAgain, m.after(findAgain)
 	}
@@ -342,15 +342,15 @@ func (m *Machine) findServers() {
 	waits := slices.ContainsFunc(m.functions, (*client).waits)
 	for _, p := range sortedPeers(m.peers) {
 		if names, told := m.serves[p]; p != m.opt.Self && (!told || waits && len(names) == 0) {
-			m.send(Message{Kind: Find, To: p})
+			m.sendMessage(Message{Kind: Find, To: p})
 			m.found = m.after(m.pause)
 		}
 	}
 	m.pause = min(2*max(m.pause, findAgain), findLast)
 }
 
-// leave takes a call from the count of its server.
-func (m *Machine) leave(c *call) {
+// uncountCall takes a call from the count of its server.
+func (m *Machine) uncountCall(c *call) {
 	if c.load == (Peer{}) {
 		return
 	}
@@ -361,9 +361,9 @@ func (m *Machine) leave(c *call) {
 	c.load = Peer{}
 }
 
-// restart begins a call again, or gives it up. Counted: its server is lost.
-func (m *Machine) restart(c *call, counted bool) {
-	m.leave(c)
+// restartCall begins a call again, or gives it up. Counted: its server is lost.
+func (m *Machine) restartCall(c *call, counted bool) {
+	m.uncountCall(c)
 	k := m.client(c.stages[c.base].Name)
 	if counted {
 		c.last = c.at.Name
@@ -375,19 +375,19 @@ func (m *Machine) restart(c *call, counted bool) {
 	}
 	c.try++
 	c.stage, c.at, c.got, c.full = c.base, Peer{}, false, nil
-	m.wait(k, c)
+	m.requeueCall(k, c)
 }
 
-// wait puts a call back among those that wait.
-func (m *Machine) wait(k *client, c *call) {
-	m.seek()
+// requeueCall puts a call back among those that wait.
+func (m *Machine) requeueCall(k *client, c *call) {
+	m.askMembers()
 	k.waiting = append(k.waiting, c)
 	slices.SortFunc(k.waiting, func(a, b *call) int { return cmp.Compare(a.number, b.number) })
 }
 
 // end ends a call with its outcome.
 func (m *Machine) end(c *call, o Outcome) {
-	m.leave(c)
+	m.uncountCall(c)
 	o.Number, o.Tries, o.Name = c.number, c.try+1, c.stages[c.stage].Name
 	m.out.Outcomes = append(m.out.Outcomes, o)
 	delete(m.calls, c.number)
@@ -404,7 +404,7 @@ func (m *Machine) takeGot(in *Message) {
 		c.got, c.again = true, m.after(pollPause)
 		m.client(c.stages[c.base].Name).noteLoad(in, m.now)
 		if len(c.stages) > 1 { // It may not have all of them.
-			m.send(m.poll(c))
+			m.sendMessage(m.poll(c))
 		}
 	}
 }
@@ -418,14 +418,14 @@ func (m *Machine) takeFull(in *Message) {
 	if in.Origin != m.opt.Self || c == nil || c.try != in.Try || c.stage != in.Stage || c.at != in.From || c.got {
 		return
 	}
-	m.leave(c)
+	m.uncountCall(c)
 	if c.full == nil {
 		c.full = map[Peer]bool{}
 	}
 	c.full[in.From], c.last, c.at = true, in.From.Name, Peer{}
 	k := m.client(c.stages[c.base].Name)
 	k.full++
-	m.wait(k, c)
+	m.requeueCall(k, c)
 }
 
 // takeAnswer takes an answer once. A server that sends it again learns that it is done.
@@ -439,7 +439,7 @@ func (m *Machine) takeAnswer(in *Message) {
 		return
 	}
 	if c.at != in.From || c.stage != in.Stage {
-		m.send(Message{Kind: Done, To: c.at, Origin: in.Origin, Number: in.Number, Try: c.try, Stage: c.stage})
+		m.sendMessage(Message{Kind: Done, To: c.at, Origin: in.Origin, Number: in.Number, Try: c.try, Stage: c.stage})
 	}
 	m.client(c.stages[in.Stage].Name).noteLoad(in, m.now)
 	switch c.stage = in.Stage; {
@@ -448,10 +448,10 @@ func (m *Machine) takeAnswer(in *Message) {
 	case in.Stage+1 == len(c.stages):
 		m.end(c, Outcome{Body: in.Body, Server: in.From.Name})
 	default: // The server did not know of the next function.
-		m.leave(c)
+		m.uncountCall(c)
 		m.openBytes += len(in.Body) - len(c.body)
 		c.base, c.stage, c.body, c.at, c.got, c.full = in.Stage+1, in.Stage+1, in.Body, Peer{}, false, nil
-		m.wait(m.client(c.stages[c.base].Name), c)
+		m.requeueCall(m.client(c.stages[c.base].Name), c)
 	}
 }
 
@@ -460,26 +460,26 @@ func (m *Machine) takeMoved(in *Message) {
 	if in.Origin != m.opt.Self {
 		return
 	}
-	m.send(Message{Kind: Done, To: in.From, Origin: in.Origin, Number: in.Number, Try: in.Try, Stage: in.Stage - 1})
+	m.sendMessage(Message{Kind: Done, To: in.From, Origin: in.Origin, Number: in.Number, Try: in.Try, Stage: in.Stage - 1})
 	c := m.calls[in.Number]
 	if c == nil || c.try != in.Try || in.Stage <= c.stage || in.Stage >= len(c.stages) || c.at == (Peer{}) {
 		return
 	}
-	m.leave(c)
+	m.uncountCall(c)
 	c.stage, c.at, c.got, c.again = in.Stage, in.At, true, m.after(pollPause)
 	if !m.peers[c.at] && c.at != m.opt.Self {
-		m.restart(c, true)
+		m.restartCall(c, true)
 	}
 }
 
 // takeGone has a call begin again that its server does not know.
 func (m *Machine) takeGone(in *Message) {
 	if it := m.items[itemKey{in.Origin, in.Number, in.Stage - 1}]; it != nil && it.state == forwarded && it.to == in.From && it.try == in.Try && !it.got {
-		m.forward(it)
+		m.forwardResult(it)
 	}
 	c := m.calls[in.Number]
 	if in.Origin == m.opt.Self && c != nil && c.try == in.Try && c.stage == in.Stage && c.at == in.From {
-		m.restart(c, c.got) // A server that has not had it is not lost.
+		m.restartCall(c, c.got) // A server that has not had it is not lost.
 	}
 }
 

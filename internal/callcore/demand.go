@@ -120,7 +120,7 @@ func (m *Machine) grantPlacesOf(name string, s *server) {
 		granted[p]++
 	}
 	for _, p := range sortedPeers(granted) {
-		m.send(Message{Kind: Free, To: p, Origin: p, Load: granted[p], Names: []string{name}})
+		m.sendMessage(Message{Kind: Free, To: p, Origin: p, Load: granted[p], Names: []string{name}})
 	}
 }
 
@@ -151,7 +151,7 @@ func (m *Machine) takeBusy(in *Message) {
 	if in.Origin != m.opt.Self || c == nil || c.try != in.Try || c.stage != in.Stage || c.at != in.From || c.got {
 		return
 	}
-	m.leave(c)
+	m.uncountCall(c)
 	c.at = Peer{}
 	k := m.client(c.stages[c.base].Name)
 	k.noteLoad(in, m.now)
@@ -159,7 +159,7 @@ func (m *Machine) takeBusy(in *Message) {
 	if k.refused[in.From] == nil {
 		k.refused[in.From] = &refusal{again: m.after(sendAgain), pause: sendAgain}
 	}
-	m.wait(k, c)
+	m.requeueCall(k, c)
 }
 
 // takeFree has calls go to a server that keeps places for them.
@@ -170,7 +170,7 @@ func (m *Machine) takeFree(in *Message) {
 			r = k.refused[in.From]
 		}
 		if r == nil {
-			m.send(Message{Kind: Pass, To: in.From, Origin: m.opt.Self, Names: []string{name}})
+			m.sendMessage(Message{Kind: Pass, To: in.From, Origin: m.opt.Self, Names: []string{name}})
 			continue
 		}
 		r.places, r.pause, r.again = min(in.Load, MaxOpen), sendAgain, m.after(sendAgain)
@@ -187,7 +187,7 @@ func (m *Machine) returnPlaces() {
 			r := k.refused[p]
 			if r.places > 0 {
 				r.places = 0
-				m.send(Message{Kind: Pass, To: p, Origin: m.opt.Self, Names: []string{k.name}})
+				m.sendMessage(Message{Kind: Pass, To: p, Origin: m.opt.Self, Names: []string{k.name}})
 			}
 			if len(k.waiting) == 0 {
 				delete(k.refused, p)

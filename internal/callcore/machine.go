@@ -175,7 +175,7 @@ func (m *Machine) Output() Output {
 // owe sends an acknowledgement of an answer later, with another message if there is one.
 func (m *Machine) owe(out Message, bytes int) {
 	if out.To == m.opt.Self || bytes > lateBytes {
-		m.send(out)
+		m.sendMessage(out)
 		return
 	}
 	out.From = m.opt.Self
@@ -220,12 +220,12 @@ func (m *Machine) TakeRoster(now clocksync.Instant, peers []Peer) {
 		case !here[it.key.origin] && it.key.origin != m.opt.Self:
 			m.dropItem(it)
 		case it.state == forwarded && !here[it.to] && it.to != m.opt.Self:
-			m.forward(it)
+			m.forwardResult(it)
 		}
 	}
 	for _, c := range m.sortedCalls() {
 		if c.at != (Peer{}) && c.at != m.opt.Self && (cut || !here[c.at]) {
-			m.restart(c, !cut)
+			m.restartCall(c, !cut)
 		}
 	}
 	for _, p := range peers {
@@ -237,19 +237,19 @@ func (m *Machine) TakeRoster(now clocksync.Instant, peers []Peer) {
 		}
 	}
 	m.pause, m.found, m.grace = findAgain, m.after(0), m.after(findAgain)
-	m.settle()
+	m.settleOwn()
 }
 
 // Take takes a message of a member of the roster.
 func (m *Machine) Take(now clocksync.Instant, in *Message) {
 	m.now = now
 	if in.To == m.opt.Self && m.peers[in.From] {
-		m.take(in)
+		m.takeMessage(in)
 	}
-	m.settle()
+	m.settleOwn()
 }
 
-func (m *Machine) take(in *Message) {
+func (m *Machine) takeMessage(in *Message) {
 	switch in.Kind {
 	case Find:
 		m.tellServed(in.From)
@@ -308,12 +308,12 @@ func (m *Machine) Tick(now clocksync.Instant) {
 	}
 	for _, p := range sortedPeers(m.linger) {
 		if m.linger[p].due <= now {
-			m.flush(p)
+			m.sendWaiting(p)
 		}
 	}
 	m.endPlaces()
 	m.retryRefused()
-	m.settle()
+	m.settleOwn()
 	m.wake = m.nextWake()
 }
 
@@ -350,8 +350,8 @@ func (m *Machine) nextWake() clocksync.Instant {
 	return m.wakeMarks(wake)
 }
 
-// send sends a message. One to this member itself is taken before the step ends.
-func (m *Machine) send(out Message) {
+// sendMessage sends a message. One to this member itself is taken before the step ends.
+func (m *Machine) sendMessage(out Message) {
 	out.From = m.opt.Self
 	if out.To == m.opt.Self {
 		m.inside = append(m.inside, out)
@@ -360,13 +360,13 @@ func (m *Machine) send(out Message) {
 	m.out.Messages = append(m.out.Messages, out)
 }
 
-// settle takes the messages of this member to itself, and starts what can run.
-func (m *Machine) settle() {
+// settleOwn takes the messages of this member to itself, and starts what can run.
+func (m *Machine) settleOwn() {
 	for {
 		for len(m.inside) > 0 {
 			in := m.inside[0]
 			m.inside = m.inside[1:]
-			m.take(&in)
+			m.takeMessage(&in)
 		}
 		m.startRuns()
 		m.grantPlaces()

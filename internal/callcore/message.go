@@ -155,7 +155,7 @@ type reader struct {
 	names Names
 }
 
-func (r *reader) take(n int) []byte {
+func (r *reader) takeBytes(n int) []byte {
 	if r.bad || n > len(r.data) {
 		r.bad, r.data = true, nil
 		return nil
@@ -166,14 +166,14 @@ func (r *reader) take(n int) []byte {
 }
 
 func (r *reader) byte() byte {
-	if b := r.take(1); b != nil {
+	if b := r.takeBytes(1); b != nil {
 		return b[0]
 	}
 	return 0
 }
 
 func (r *reader) float() float64 {
-	if b := r.take(8); b != nil {
+	if b := r.takeBytes(8); b != nil {
 		return math.Float64frombits(binary.BigEndian.Uint64(b))
 	}
 	return 0
@@ -192,7 +192,7 @@ func (r *reader) number(most uint64) uint64 {
 func (r *reader) size(most int) int { return int(r.number(uint64(most))) } //nolint:gosec // It is at most that.
 
 func (r *reader) text() string {
-	part := r.take(r.size(MaxName))
+	part := r.takeBytes(r.size(MaxName))
 	if known, ok := r.names[string(part)]; ok {
 		return known
 	}

@@ -100,7 +100,7 @@ func (m *Machine) SetAway(now clocksync.Instant, away bool) {
 			}
 		}
 	}
-	m.settle()
+	m.settleOwn()
 }
 
 // GiveUp returns the last messages of this member: it serves nothing more, and has forgotten the calls of others.
@@ -108,7 +108,7 @@ func (m *Machine) GiveUp(now clocksync.Instant) []Message {
 	m.SetAway(now, true)
 	for _, it := range m.sortedItems() {
 		if k := it.key; k.origin != m.opt.Self {
-			m.send(Message{Kind: Gone, To: k.origin, Origin: k.origin, Number: k.number, Try: it.try, Stage: k.stage})
+			m.sendMessage(Message{Kind: Gone, To: k.origin, Origin: k.origin, Number: k.number, Try: it.try, Stage: k.stage})
 		}
 	}
 	return m.Output().Messages
@@ -120,7 +120,7 @@ func (m *Machine) tellServed(to Peer) {
 	if !m.away {
 		out.Names = m.opt.Served
 	}
-	m.send(out)
+	m.sendMessage(out)
 }
 
 // takeAsk takes a call. A copy of a call that is here is not run again.
@@ -132,17 +132,17 @@ func (m *Machine) takeAsk(in *Message) {
 	case !m.peers[in.Origin]:
 		return
 	case m.done[in.Origin].has(key, in.Try):
-		m.send(back)
+		m.sendMessage(back)
 		return
 	case s == nil, m.away && it == nil:
 		m.tellServed(in.From)
 		back.Kind = Gone
-		m.send(back)
+		m.sendMessage(back)
 		return
 	case it != nil && it.try > in.Try:
 		return
 	case it != nil && it.try == in.Try:
-		m.send(back)
+		m.sendMessage(back)
 		m.moreStages(it, in)
 		if it.state == answered {
 			m.repeatItem(it)
@@ -153,12 +153,12 @@ func (m *Machine) takeAsk(in *Message) {
 	}
 	if !s.takePlace(in) {
 		back.Kind, back.Load = Busy, s.load()
-		m.send(back)
+		m.sendMessage(back)
 		return
 	}
 	if len(m.items) >= MaxHeld || m.bytes > 0 && m.bytes+len(in.Body) > MaxHeldBytes {
 		back.Kind = Full
-		m.send(back)
+		m.sendMessage(back)
 		return
 	}
 	m.arrived++
@@ -171,13 +171,13 @@ func (m *Machine) takeAsk(in *Message) {
 		return
 	}
 	it.again, back.Load = clocksync.MaxInstant, s.load()
-	m.send(back)
+	m.sendMessage(back)
 }
 
 // sendGot tells the origin of a call that this member has it.
 func (m *Machine) sendGot(it *item) {
 	it.again = clocksync.MaxInstant
-	m.send(Message{
+	m.sendMessage(Message{
 		Kind: Got, To: it.key.origin, Origin: it.key.origin, Number: it.key.number, Try: it.try, Stage: it.key.stage,
 		Load: m.servers[it.stages[it.key.stage].Name].load(),
 	})
@@ -243,13 +243,13 @@ func (m *Machine) Ended(now clocksync.Instant, run uint64, failed bool, body []b
 	it.body, it.failed = body, failed
 	if !failed && it.key.stage+1 < len(it.stages) {
 		it.state = forwarded
-		m.forward(it)
+		m.forwardResult(it)
 	} else {
 		it.state = answered
 		it.pause = sendAgain / 2
 		m.repeatItem(it)
 	}
-	m.settle()
+	m.settleOwn()
 }
 
 // SetPassive says whether the function of a run waits for something: its slot is free meanwhile.
@@ -262,7 +262,7 @@ func (m *Machine) SetPassive(now clocksync.Instant, run uint64, passive bool) {
 			s.running -= 2
 		}
 	}
-	m.settle()
+	m.settleOwn()
 }
 
 func (m *Machine) freeRun(it *item) {
@@ -298,29 +298,29 @@ func (m *Machine) repeatItem(it *item) {
 	case it.got:
 		out.Kind, out.Stage, out.At = Moved, it.key.stage+1, it.to
 	case it.to == (Peer{}):
-		m.forward(it)
+		m.forwardResult(it)
 		return
 	default:
 		out.Kind, out.To, out.Stage, out.Depth, out.Stages, out.Body = Ask, it.to, it.key.stage+1, it.depth, it.stages, it.body
 	}
-	m.send(out)
+	m.sendMessage(out)
 }
 
-// forward chooses a server for the next stage, and sends it the result.
-func (m *Machine) forward(it *item) {
+// forwardResult chooses a server for the next stage, and sends it the result.
+func (m *Machine) forwardResult(it *item) {
 	name := it.stages[it.key.stage+1].Name
 	k := m.client(name)
 	it.to, it.got, it.pause = Peer{}, false, sendAgain/2
 	if m.untold > 0 {
-		m.seek()
+		m.askMembers()
 	}
-	if p, ok := k.choose(m.now, m.candidates(k), false); ok {
+	if p, ok := k.chooseServer(m.now, m.candidates(k), false); ok {
 		it.to = p
 		m.repeatItem(it)
 		return
 	}
 	it.again = m.after(sendAgain)
-	m.seek()
+	m.askMembers()
 }
 
 // forwardGot notes that the server of the next stage has it.
@@ -355,7 +355,7 @@ func (m *Machine) takePoll(in *Message) {
 	switch {
 	case in.From != in.Origin:
 	case it == nil || it.try < in.Try:
-		m.send(Message{Kind: Gone, To: in.From, Origin: in.Origin, Number: in.Number, Try: in.Try, Stage: in.Stage})
+		m.sendMessage(Message{Kind: Gone, To: in.From, Origin: in.Origin, Number: in.Number, Try: in.Try, Stage: in.Stage})
 	case it.try > in.Try:
 	case it.state == answered || it.state == forwarded && it.got:
 		m.repeatItem(it)

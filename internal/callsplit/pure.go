@@ -8,7 +8,7 @@ import (
 )
 
 // pureFunctions are functions of the standard library that only compute, return and do not panic, by package. A package
-// without names has them all, apart from those in impureFunctions.
+// without names has all of its functions.
 var pureFunctions = map[string][]string{
 	"math":         nil,
 	"math/bits":    {"Len", "Len8", "Len16", "Len32", "Len64", "OnesCount", "OnesCount64", "Reverse", "LeadingZeros", "TrailingZeros", "RotateLeft"},

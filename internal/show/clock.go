@@ -112,7 +112,7 @@ func why(s clocksync.ServerDiagnostics, r clocksync.Diagnostics, fault string) s
 		case r.Bound.Quality.Status == clocksync.Untrusted:
 			return "trust was lost, and what it said is dropped"
 		}
-		return "it has no sample that may still be used"
+		return "no sample may still be used"
 	case clocksync.Waiting:
 		if r.Bound.Quality.Status == clocksync.Untrusted {
 			return "trust was lost: it must give 8 new samples that agree"
@@ -121,11 +121,11 @@ func why(s clocksync.ServerDiagnostics, r clocksync.Diagnostics, fault string) s
 	case clocksync.Outvoted:
 		switch {
 		case s.Offset.Before(r.Offset):
-			return "it lies " + brief(r.Offset.Earliest.Sub(s.Offset.Latest)) + " below the bound"
+			return "lies " + brief(r.Offset.Earliest.Sub(s.Offset.Latest)) + " below the bound"
 		case r.Offset.Before(s.Offset):
-			return "it lies " + brief(s.Offset.Earliest.Sub(r.Offset.Latest)) + " above the bound"
+			return "lies " + brief(s.Offset.Earliest.Sub(r.Offset.Latest)) + " above the bound"
 		}
-		return "it contradicted itself and must give 8 samples that agree"
+		return "contradicted itself and must give 8 samples that agree"
 	case clocksync.Agreeing:
 	}
 	return ""
@@ -155,7 +155,7 @@ func (v *Clock) noteQuality() {
 		}
 	}
 	if len(same) > 1 {
-		v.Note("%s speak of one wall clock and count as %d: what is wrong with it may be wrong with all of them", strings.Join(same, ", "), len(same))
+		v.Note("%s read the same wall clock and count as %d: a fault of that clock may affect all of them", strings.Join(same, ", "), len(same))
 	}
 }
 

@@ -45,7 +45,7 @@ func (v *Clock) headline() string {
 	case v.offset.Bounded():
 		return fmt.Sprintf("%v: bound %s, by %s", q.Status, plusMinus(v.offset), q.Source)
 	case q.Status == clocksync.Untrusted:
-		return "untrusted: no bound, since what was measured contradicts itself"
+		return "untrusted: no bound, since the measurements contradict each other"
 	case q.Status == clocksync.Unknown:
 		return "unknown: no bound can be claimed"
 	}

@@ -37,7 +37,7 @@ func phrase(event any) string {
 func (r Refusal) String() string {
 	line := phrase(r.Rejection)
 	if r.Last {
-		line += " (further refusals are told with -v)"
+		line += " (-v shows further refusals)"
 	}
 	return line
 }

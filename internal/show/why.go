@@ -32,7 +32,7 @@ func Why(e *monitor.Explanation) string {
 	b.WriteString("\n" + globalStateText(e.State) + "\n")
 	b.WriteString(partsText(e.Parts))
 	if len(e.Missing) > 0 {
-		b.WriteString("\nwhat is missing\n" + missingTable(e.Missing))
+		b.WriteString("\nmissing\n" + missingTable(e.Missing))
 	}
 	if e.Last != nil {
 		b.WriteString("\n" + decisionText(e.Last))
@@ -107,11 +107,11 @@ func digits(x float64) string { return strconv.FormatFloat(x, 'g', 3, 64) }
 func firedText(e *monitor.Explanation) string {
 	switch e.Fired {
 	case 0:
-		return "it has never fired"
+		return "never fired"
 	case 1:
-		return fmt.Sprintf("it has fired once, %s ago", monitor.Seconds(e.Ago))
+		return fmt.Sprintf("fired once, %s ago", monitor.Seconds(e.Ago))
 	}
-	return fmt.Sprintf("it has fired %d times, last %s ago", e.Fired, monitor.Seconds(e.Ago))
+	return fmt.Sprintf("fired %d times, last %s ago", e.Fired, monitor.Seconds(e.Ago))
 }
 
 // indented aligns the lines of a predicate.

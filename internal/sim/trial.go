@@ -275,7 +275,7 @@ func (t *trial) sourceOf(f Faults) *rand.Rand {
 			return t.dice[i]
 		}
 	}
-	panic("sim: of one kind of fault each")
+	panic("sim: dice are drawn for one kind of fault")
 }
 
 // draw is true with a probability, if there are faults of the kind now.
@@ -724,7 +724,7 @@ func (c *clock) measureNow(r *rand.Rand, bound time.Duration) {
 	}
 }
 
-// hello of a synchronizer that has begun, for all.
+// makeAnnouncement makes the hello of a synchronizer that has begun, for all.
 func makeAnnouncement(name string, term uint64) wire.Welcome {
 	return wire.Welcome{Synchronizer: name, Term: term}
 }

@@ -453,7 +453,7 @@ func (t *trial) judgeVerdict(l *leader, v *monitor.Verdict) {
 func (t *trial) text(level *plan.Level, predicate string) int {
 	i := slices.IndexFunc(level.Rules, func(r *plan.Rule) bool { return r.Name == predicate })
 	if i < 0 {
-		t.addBreach('S', "%s fired, and the configuration in force has no such predicate", predicate)
+		t.addBreach('S', "%s fired, and the present configuration has no such predicate", predicate)
 		return 0
 	}
 	text := level.Rules[i].Text
@@ -647,7 +647,7 @@ func (t *trial) judgeSame() (differs string, wait time.Duration) {
 		return "there is no epoch", 0
 	}
 	if status.State == nil || !status.State.InForce {
-		return "no global state is in force", 0
+		return "there is no current global state", 0
 	}
 	alive := 0
 	for _, p := range t.all {

@@ -50,7 +50,7 @@ func togetherText(from, to clocksync.Instant) string {
 	if from >= to {
 		return fmt.Sprintf("one ended at %v, and another began at %v", time.Duration(to), time.Duration(from))
 	}
-	return "they held " + spanText(from, to)
+	return "all held " + spanText(from, to)
 }
 
 // conditionText is a condition of a level as its file has it, with the values of its names and parameters. For a single member it

@@ -206,7 +206,7 @@ func (r *Report) tell(o *Options, f *figures) {
 		r.Untried = append(r.Untried, t.untried(o.Level.Rules[i], r.Time)...)
 	}
 	if o.Level.Silence.Then == "fail" {
-		r.Untried = append(r.Untried, "that nothing is decided any more once the synchronizer has failed: it is started again at once")
+		r.Untried = append(r.Untried, "the end of all decisions once the synchronizer has failed: it is started again at once")
 	}
 	for _, g := range o.Level.OtherGroups {
 		r.Untried = append(r.Untried, "signals to group "+g.Name+": nobody is in it here")
@@ -244,7 +244,7 @@ func (t *Tried) untried(r *plan.Rule, trial time.Duration) (list []string) {
 		}
 	}
 	if r.Cooldown >= trial {
-		list = append(list, fmt.Sprintf("that %s fires again: its cooldown is %v, and %s", t.Name, r.Cooldown, longer(r.Cooldown)))
+		list = append(list, fmt.Sprintf("a second firing of %s: its cooldown is %v, and %s", t.Name, r.Cooldown, longer(r.Cooldown)))
 	}
 	return list
 }

@@ -133,10 +133,10 @@ synchronizers:
 		t.Error(got)
 	}
 	if want := []string{
-		"that once fires again: its cooldown is 5s, and trials are of 1s: try --time 30s",
+		"a second firing of once: its cooldown is 5s, and trials are of 1s: try --time 30s",
 		"too-long: it has to hold for 1m0s, and trials are of 1s: try --time 6m0s",
 		"for-ever: it has to hold for 2h0m0s, and trials are of 1s, and of 1h0m0s at most",
-		"that nothing is decided any more once the synchronizer has failed: it is started again at once",
+		"the end of all decisions once the synchronizer has failed: it is started again at once",
 		"signals to group others: nobody is in it here",
 	}; !sameSet(r.Untried, want) {
 		t.Errorf("not tried: %q", r.Untried)

@@ -83,7 +83,7 @@ func (c *Columns) value(f *scgs.Field, d *Datum) scgs.Value {
 	return scgs.Value{}
 }
 
-// list reads an array that the Scanner has passed over.
+// listValue reads an array that the Scanner has passed over.
 func (c *Columns) listValue(elem scgs.Field, array []byte) scgs.Value {
 	c.list.begin(array)
 	c.elements = c.elements[:0]

@@ -16,13 +16,13 @@ import (
 )
 
 const adviseHelp = `advise reads the journal of a run and says which line of the section work to change,
-with what was seen and what to write. What has cost most comes first. It prints that no
+with the observation and the line to write. What has cost most comes first. It prints that no
 line is to be changed if the members had work most of the time, or if it cannot tell.
 
 Members tell the figures that it needs with record: true in the section work. Without
 it advise sees only which members had work. Of a directory it takes the journals of the
 newest run. --config names the file in which lines are looked up; without it they are
-those of the configuration in the journal. It needs no server.
+looked up in the configuration in the journal. It needs no server.
 
 Exit codes: 0 told, with advice or without, 1 a journal or the configuration cannot be
 read or is refused, 2 wrong usage.`

@@ -34,7 +34,7 @@ paths of tasks, the first split, and the time that it should take by theory. It
 warns of slow members that let the others wait, and of rings of links.
 
 It knows members by the names in the file. --members gives other ones, or only how
-many. --speeds has the tasks a second of each. The time is that of --tasks tasks of
+many. --speeds has the tasks a second of each. The time is for --tasks tasks of
 --bytes bytes, where a message takes --cost and --per-byte for each byte. pegasus
 work sim tries the same with simulated nodes.
 

@@ -71,7 +71,7 @@ func becauseOf(id string, fate Fate) string {
 	if fate != Failed {
 		has = "is " + fate.String()
 	}
-	return fmt.Sprintf("it runs after task %q, which %s", id, has)
+	return fmt.Sprintf("task %q, which has to be done before, %s", id, has)
 }
 
 // finishWaiting lets tasks continue, or fail, that wait for a task that is over.

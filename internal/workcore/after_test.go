@@ -123,17 +123,17 @@ func TestAfterFailures(t *testing.T) {
 	c.put("free", "good")
 	c.run()
 	c.Fail("bad", 0, 0, "it is bad")
-	c.want("a failure", c.got(), `bad failed: it is bad; b failed: it runs after task "bad", which has failed; c failed: it runs after task "b", which has failed; d failed: it runs after task "c", which has failed`)
+	c.want("a failure", c.got(), `bad failed: it is bad; b failed: task "bad", which has to be done before, has failed; c failed: task "b", which has to be done before, has failed; d failed: task "c", which has to be done before, has failed`)
 	c.want("others go on", c.stand(), "2 1 0")
 	c.put("e", "d")
-	c.want("after one that has failed", c.got(), `e failed: it runs after task "d", which has failed`)
+	c.want("after one that has failed", c.got(), `e failed: task "d", which has to be done before, has failed`)
 	c.put("f", "free")
 	c.Cancel("free", "cancelled")
-	c.want("a task that waits is cancelled", c.got(), `free failed: cancelled; f failed: it runs after task "free", which has failed`)
+	c.want("a task that waits is cancelled", c.got(), `free failed: cancelled; f failed: task "free", which has to be done before, has failed`)
 	c.put("g", "good")
 	c.Hold("h", []Held{{ID: "good", Runs: true}}, 0)
 	c.Lose("h")
-	c.want("poisoned", c.got(), `good poisoned: 1 members died while they ran it, h the last; g failed: it runs after task "good", which is poisoned`)
+	c.want("poisoned", c.got(), `good poisoned: 1 members died while they ran it, h the last; g failed: task "good", which has to be done before, is poisoned`)
 	if c.want("none is open", c.stand(), "0 0 0"); !c.End() {
 		t.Error("the phase does not end")
 	}
@@ -177,7 +177,7 @@ func TestAfterABag(t *testing.T) {
 		c.got()
 		c.Fail("bag~2", 0, 0, "no")
 		c.put("late", "bag")
-		c.want("a part has failed", c.got(), `bag~2 failed: no; next failed: it runs after task "bag", which has failed; other failed: it runs after task "bag", which has failed; late failed: it runs after task "bag", which has failed`)
+		c.want("a part has failed", c.got(), `bag~2 failed: no; next failed: task "bag", which has to be done before, has failed; other failed: task "bag", which has to be done before, has failed; late failed: task "bag", which has to be done before, has failed`)
 	}
 }
 
@@ -198,7 +198,7 @@ func TestAfterOfChildren(t *testing.T) {
 	c.want("the others", c.run(), "2")
 	c.want("only u waits", c.stand(), "2 1 1")
 	c.record("2", Done, child("v", "u"))
-	c.want("the child that closes the circle fails", c.got(), `2 done; v failed: task "v" waits for "u", which waits for "v"; u failed: it runs after task "v", which has failed`)
+	c.want("the child that closes the circle fails", c.got(), `2 done; v failed: task "v" waits for "u", which waits for "v"; u failed: task "v", which has to be done before, has failed`)
 	c.want("none is open", c.stand(), "0 0 0")
 }
 
@@ -297,7 +297,7 @@ func TestHostileAfter(t *testing.T) {
 	for want, bend := range map[string]func([]byte){
 		"frame: it has the form 9, and this program reads 1 to 8": func(b []byte) { b[0] = 9 },
 		"frame: a task runs after 65 tasks, and at most 64 are":   func(b []byte) { b[at] = 65 },
-		"frame: it ends too early":                                func(b []byte) { b[at] = 64 },
+		"frame: the end is missing":                               func(b []byte) { b[at] = 64 },
 		"frame: 2 is neither 0 nor 1":                             func(b []byte) { b[at+3] = 2 },
 		"it is a part of another task and runs after 1 tasks":     func(b []byte) { b[at+3] = 1 },
 		`it waits for itself`:                                     func(b []byte) { b[at+2] = 'c' },

@@ -199,7 +199,7 @@ type coder struct {
 	err     error
 }
 
-var errShort = errors.New("it ends too early")
+var errShort = errors.New("the end is missing")
 
 func (c *coder) frame(f *Frame) {
 	c.codePeer(&f.From)

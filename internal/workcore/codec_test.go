@@ -85,7 +85,7 @@ func TestRefusedFrames(t *testing.T) {
 		"frame: it has the form 9, and this program reads 1 to 8": append([]byte{9}, good[1:]...),
 		"frame: there is no part 0":                               {1, 0},
 		"frame: 1 bytes are left over":                            append(slices.Clip(good), 0),
-		"frame: it ends too early":                                good[:len(good)-1],
+		"frame: the end is missing":                               good[:len(good)-1],
 	} {
 		if _, err := new(workcore.Reader).Read(data); err == nil || !strings.HasPrefix(err.Error(), text) {
 			t.Errorf("%v: %v; want %s", data[:min(8, len(data))], err, text)

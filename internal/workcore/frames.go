@@ -157,7 +157,7 @@ func (f *Frame) Check() error {
 	if f.Demand != nil {
 		parts++
 		if f.Demand.Number == 0 || f.Demand.Tasks < 0 || len(f.Demand.Has) > MaxHas {
-			err = fmt.Errorf("it has the number %d and asks for %d tasks", f.Demand.Number, f.Demand.Tasks)
+			err = fmt.Errorf("a demand has the number %d and asks for %d tasks", f.Demand.Number, f.Demand.Tasks)
 		}
 	}
 	if f.Parcel != nil {
@@ -201,7 +201,7 @@ func (f *Frame) Check() error {
 		err = f.MoveAnswer.checkAnswer()
 	}
 	if err == nil && parts != 1 {
-		err = fmt.Errorf("it has %d parts instead of one", parts)
+		err = fmt.Errorf("the frame has %d parts and must have 1", parts)
 	}
 	if err != nil {
 		return fmt.Errorf("frame from %v to %v: %w", f.From, f.To, err)
@@ -288,14 +288,14 @@ func (s *Step) checkStep() error {
 
 func (h *Holds) check() error {
 	if len(h.List) > MaxHeld {
-		return fmt.Errorf("it tells of %d leases, and at most %d are allowed", len(h.List), MaxHeld)
+		return fmt.Errorf("the list has %d leases: at most %d are allowed", len(h.List), MaxHeld)
 	}
 	if len(h.Funcs) > MaxFuncs || !slices.IsSorted(h.Funcs) {
 		return fmt.Errorf("the list has %d functions: at most %d are allowed, and their numbers rise", len(h.Funcs), MaxFuncs)
 	}
 	for _, l := range h.List {
 		if l.ID == "" || len(l.ID) > MaxID {
-			return fmt.Errorf("it tells of task %.40q: an ID has 1 to %d bytes", l.ID, MaxID)
+			return fmt.Errorf("the list has a task %.40q: an ID has 1 to %d bytes", l.ID, MaxID)
 		}
 	}
 	return nil

@@ -114,11 +114,11 @@ func TestRefusedBatches(t *testing.T) {
 	open := Task{ID: "a", Func: "f"}
 	for want, data := range map[string][]byte{
 		"batch of a log: it has another form than this program reads: let all members of the space run the same version, or remove the message if another program has written it": {9},
-		"batch of a log: it ends too early":                                                                     {batchFirst, 3, 'a'},
-		"batch 3 of ann#1: it ends too early":                                                                   append(batchOf(nil), 200),
+		"batch of a log: the end is missing":                                                                    {batchFirst, 3, 'a'},
+		"batch 3 of ann#1: the end is missing":                                                                  append(batchOf(nil), 200),
 		"batch 3 of ann#1: there is no entry of the kind 99":                                                    append(batchOf(nil), 2, 99, 0),
 		"batch 3 of ann#1: 1 bytes are left over":                                                               append(batchOf(nil), 3, byte(entryEnd), 0, 0),
-		"batch 3 of ann#1: it ends a phase in which tasks are open":                                             batchOf([]entry{{kind: entryOwner, owner: ann}, {kind: entryPut, seq: 1, task: open}, {kind: entryEnd, seq: 2}}),
+		"batch 3 of ann#1: the entry ends a phase in which tasks are open":                                      batchOf([]entry{{kind: entryOwner, owner: ann}, {kind: entryPut, seq: 1, task: open}, {kind: entryEnd, seq: 2}}),
 		"batch 3 of ann#1: task of function \"\": its ID is empty: give each task a name that no other one has": batchOf([]entry{{kind: entryOwner, owner: ann}, {kind: entryPut, seq: 1}}),
 	} {
 		if _, err := NewRecovery(Limits{}).Take(data); err == nil || err.Error() != want {

@@ -317,7 +317,7 @@ func (s *Store) replay(e *entry) error {
 		}
 	case entryEnd:
 		if s.account.End(e.seq, s.account.Phase()) == NotEmpty {
-			return fmt.Errorf("it ends a phase in which %w", ErrOpen)
+			return fmt.Errorf("the entry ends a phase in which %w", ErrOpen)
 		}
 		s.careful = false
 	case entryBegan, entryDied:

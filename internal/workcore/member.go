@@ -789,7 +789,7 @@ func (m *Member) takeStep(now clocksync.Instant, in *Input, out *Output) {
 		}
 		return
 	case s.recording:
-		panic(fmt.Sprintf("workcore: slot %d goes on before its record counts", in.Slot))
+		panic(fmt.Sprintf("workcore: slot %d continues before its record counts", in.Slot))
 	}
 	step := *in.Step
 	step.Record.ID, step.Record.On, step.Try = s.Lease.Task.ID, s.Lease.On, s.Lease.Try

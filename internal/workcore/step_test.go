@@ -145,9 +145,9 @@ func TestFrameChecks(t *testing.T) {
 		want  string
 	}{
 		{Frame{From: ann}, `frame between "ann" and "": the name of a member has 1 to 128 bytes`},
-		{Frame{}, `it has 0 parts instead of one`},
-		{Frame{Demand: &Demand{Number: 1}, Holds: &Holds{}}, `it has 2 parts instead of one`},
-		{Frame{Demand: &Demand{Tasks: -1}}, `it has the number 0 and asks for -1 tasks`},
+		{Frame{}, `the frame has 0 parts and must have 1`},
+		{Frame{Demand: &Demand{Number: 1}, Holds: &Holds{}}, `the frame has 2 parts and must have 1`},
+		{Frame{Demand: &Demand{Tasks: -1}}, `a demand has the number 0 and asks for -1 tasks`},
 		{Frame{Parcel: leases(385, 0)}, `the parcel has 385 tasks, and at most 384 are allowed`},
 		{Frame{Parcel: leases(2, 40<<10)}, `the parcel has 82058 bytes, and at most 57344 are allowed`},
 		{Frame{Parcel: &Parcel{Leases: []Parted{{ann, Lease{Task: Task{ID: "a", Func: "f"}, Key: math.NaN()}}}}}, `the lease of task "a" has the account "ann", the key NaN and 0 failed runs`},
@@ -156,8 +156,8 @@ func TestFrameChecks(t *testing.T) {
 		{Frame{Step: &Step{Record: Record{ID: "a", Fate: Poisoned}}}, `record of task "a": only its account finds that it is poisoned`},
 		{Frame{Step: &Step{Record: Record{ID: "a"}, Keys: []float64{math.NaN()}}}, `record of task "a": the key of a child is NaN: it must be a number`},
 		{Frame{Verdict: &Verdict{ID: "a", Outcome: 9}}, `the verdict of "a" outcome 9`},
-		{Frame{Holds: &Holds{List: make([]Held, 385)}}, `it tells of 385 leases, and at most 384 are allowed`},
-		{Frame{Holds: &Holds{List: make([]Held, 1)}}, `it tells of task "": an ID has 1 to 128 bytes`},
+		{Frame{Holds: &Holds{List: make([]Held, 385)}}, `the list has 385 leases: at most 384 are allowed`},
+		{Frame{Holds: &Holds{List: make([]Held, 1)}}, `the list has a task "": an ID has 1 to 128 bytes`},
 	} {
 		f := c.frame
 		if f.From != ann {

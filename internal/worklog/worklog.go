@@ -84,7 +84,7 @@ func Remove(ctx context.Context, conn *nats.Conn, stream string) (messages uint6
 	have.Replicas, have.MaxBytes = info.Config.Replicas, info.Config.MaxBytes
 	want := have.stream()
 	if different := streamDifferences(&info.Config, &want); different != nil {
-		return 0, fmt.Errorf("work: stream %s is not that of a space, and stays: %s", stream, strings.Join(different, ", "))
+		return 0, fmt.Errorf("work: stream %s does not belong to a space, and stays: %s", stream, strings.Join(different, ", "))
 	}
 	if err := l.js.DeleteStream(ctx, stream); err != nil {
 		return 0, l.explain(err)

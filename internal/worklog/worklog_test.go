@@ -212,5 +212,5 @@ func TestRemove(t *testing.T) {
 	_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "ORDERS", Subjects: []string{"orders"}})
 	check(t, err)
 	_, err = Remove(t.Context(), conn, "ORDERS")
-	refused(t, err, "work: stream ORDERS is not that of a space, and stays: subjects is orders and not ORDERS.>, discard is DiscardOld and not DiscardNew")
+	refused(t, err, "work: stream ORDERS does not belong to a space, and stays: subjects is orders and not ORDERS.>, discard is DiscardOld and not DiscardNew")
 }

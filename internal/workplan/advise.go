@@ -306,7 +306,7 @@ func (t *tally) call(f *function, c *config.WorkCall, syncs []string) (Advice, b
 		}
 		return Advice{at + ".style", lost, fmt.Sprintf("with style: sync at most one call was under way for %s of the time, and %d members serve: %s ran for %s of it", percent(f.single/f.active), all, namesOfServers(f.servers), percent(mean)), fmt.Sprintf(`style: async for %s, or style: "async-demand(2:4)" for the first of a chain`, strings.Join(syncs, ", "))}, true
 	case c.Ratio != "" && len(f.servers) > 1 && most >= few && most-least >= 0.3:
-		return Advice{at + ".ratio", lost, fmt.Sprintf("%s ran for %s of the time and %s for %s: the ratio %s is not that of their speeds, %s", slowest.name, percent(most), fastest.name, percent(least), c.Ratio, speedsOf(f.servers)), fmt.Sprintf("ratio: %q", ratioOf(c.Replicas, f.servers)) + `, or style: "async-demand(*:2)" without it`}, true
+		return Advice{at + ".ratio", lost, fmt.Sprintf("%s ran for %s of the time and %s for %s: the ratio %s differs from their speeds, %s", slowest.name, percent(most), fastest.name, percent(least), c.Ratio, speedsOf(f.servers)), fmt.Sprintf("ratio: %q", ratioOf(c.Replicas, f.servers)) + `, or style: "async-demand(*:2)" without it`}, true
 	case demand && high > 0 && mean < busy && f.held >= often*f.active && waitedPart(f) < 1-few:
 		service := meanService(f.servers)
 		each := math.Inf(1)

@@ -292,7 +292,7 @@ func (p *planner) members() error {
 	}
 	if len(names) > count {
 		at := p.names[slices.IndexFunc(p.names, func(m mention) bool { return m.name == names[count] })]
-		p.fault(at, "it names %q, the %s of %d members: plan for as many as it names, or take one out", names[count], ordinal(count+1), count)
+		p.fault(at, "the name %q is the %s of %d members: plan for all named members, or remove a name", names[count], ordinal(count+1), count)
 		names = names[:count]
 	}
 	named := len(names)
@@ -361,7 +361,7 @@ func (p *planner) checkMembers() {
 		case strings.HasSuffix(m.path, ".links"):
 			p.fault(m, "a link leads to %q, and there is no such member: name one of %s", m.name, all)
 		case strings.HasSuffix(m.path, ".speeds"):
-			p.fault(m, "it has the speed of %q, and there is no such member: name one of %s", m.name, all)
+			p.fault(m, "a speed is given for %q, and there is no such member: name one of %s", m.name, all)
 		default:
 			p.fault(m, "the replica %q is not known: name one of %s", m.name, all)
 		}
@@ -414,7 +414,7 @@ func (p *planner) checkPaths(paths []local.Path) {
 		adjacent := slices.Contains(from.Neighbours, path.To)
 		switch {
 		case a == b && p.level.Work.Topology == local.BinaryTree:
-			p.fault(here, "this link closes a cycle over %s and %s, and the topology tree has none: leave the link out, or write topology: full", path.From, path.To)
+			p.fault(here, "the link closes a cycle over %s and %s, and the topology tree has none: leave the link out, or write topology: full", path.From, path.To)
 		case !adjacent && p.complete():
 			p.fault(here, "%s and %s are no neighbours by the topology %s, so no task takes this link: write topology: full, or link neighbours", path.From, path.To, p.level.Work.Topology)
 		}

@@ -42,14 +42,14 @@ func TestRefusals(t *testing.T) {
 		want    []string
 	}{
 		{`{strategy: {kind: links, links: "a(o=(L>2))[1/2]#nobody"}}`, workplan.Options{Names: []string{"a", "b"}}, []string{"farm.yaml:5:60: ", `a link leads to "nobody", and there is no such member: name one of a, b`}},
-		{`{strategy: {kind: links, links: "a(o=(L>2))[1/2]#b, b(o=(L>2))[1/2]#c"}}`, workplan.Options{Count: 2}, []string{"farm.yaml:5:79: ", `it names "c", the 3rd of 2 members: plan for as many as it names`}},
-		{`{topology: tree, strategy: {kind: links, links: "a(o=(L>2))[1/2]#b, b(o=(L>2))[1/2]#c, c(o=(L>2))[1/2]#a"}}`, workplan.Options{}, []string{"farm.yaml:5:98: ", "this link closes a cycle over c and a, and the topology tree has none: leave the link out, or write topology: full"}},
+		{`{strategy: {kind: links, links: "a(o=(L>2))[1/2]#b, b(o=(L>2))[1/2]#c"}}`, workplan.Options{Count: 2}, []string{"farm.yaml:5:79: ", `the name "c" is the 3rd of 2 members: plan for all named members`}},
+		{`{topology: tree, strategy: {kind: links, links: "a(o=(L>2))[1/2]#b, b(o=(L>2))[1/2]#c, c(o=(L>2))[1/2]#a"}}`, workplan.Options{}, []string{"farm.yaml:5:98: ", "the link closes a cycle over c and a, and the topology tree has none: leave the link out, or write topology: full"}},
 		{`{topology: ring, strategy: {kind: links, links: "a(o=(L>2))[1/2]#c, b(o=(L>2))[1/2]#d"}}`, workplan.Options{}, []string{"farm.yaml:5:60: ", "a and c are no neighbours by the topology ring, so no task takes this link: write topology: full, or link neighbours"}},
 		{`{strategy: {kind: links, links: "a(o=(L>2))[2/3]#b, a(o=(L>3))[2/3]#c"}}`, workplan.Options{}, []string{"farm.yaml:5:63: ", "with this link a gives 4/3 of its tasks, more than it has: let the parts behind one member add up to 1 at most"}},
 		{`{strategy: {kind: links, links: "a(o=(L>2))[3/2]#b"}}`, workplan.Options{}, []string{"farm.yaml:5:55: ", `"3/2" is not a part: write a fraction above 0, at most 1`}},
 		{`{strategy: {kind: tree, speeds: "a: 2, b: 0"}}`, workplan.Options{}, []string{`"0" is not the throughput of b: write a number above 0`}},
 		{`{strategy: {kind: tree, speeds: "a: 2, b: 1"}}`, workplan.Options{Count: 3}, []string{"farm.yaml:5:43: ", "the speed of m1 is not known, and would count as 1: add m1: NUMBER"}},
-		{`{strategy: {kind: tree, speeds: "a: 2, x: 1"}}`, workplan.Options{Names: []string{"a"}}, []string{"farm.yaml:5:50: ", `it has the speed of "x", and there is no such member: name one of a`}},
+		{`{strategy: {kind: tree, speeds: "a: 2, x: 1"}}`, workplan.Options{Names: []string{"a"}}, []string{"farm.yaml:5:50: ", `a speed is given for "x", and there is no such member: name one of a`}},
 		{`{calls: {row: {replicas: [a, x]}}}`, workplan.Options{Names: []string{"a", "b"}}, []string{"farm.yaml:5:40: ", `the replica "x" is not known: name one of a, b`}},
 		{`{calls: {row: {style: "async-demand(*:*)"}}}`, workplan.Options{}, []string{"both water marks", "are open"}},
 		{`{calls: {row: {replicas: [a, b], ratio: "0:0"}}}`, workplan.Options{}, []string{`the ratio "0:0" gives no server a call`}},

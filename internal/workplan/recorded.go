@@ -49,7 +49,7 @@ func Read(r io.Reader, file string, src []byte) (*Advised, error) {
 	}
 	w, name := in.Level.Work, in.Level.Name
 	if w == nil {
-		return nil, fmt.Errorf("synchronizer %s has no section work: give the journal of one whose members share tasks", name)
+		return nil, fmt.Errorf("synchronizer %s has no section work: give the journal of a synchronizer whose members share tasks", name)
 	}
 	rec, err := samples(in)
 	if err != nil {
@@ -125,7 +125,7 @@ func samples(in *journal.Reader) (*Recorded, error) {
 			}
 			out.Members[b.Member] = append(out.Members[b.Member], s)
 			if total++; total > maxSamples {
-				return nil, fmt.Errorf("it has more than %d states: record a shorter run", maxSamples)
+				return nil, fmt.Errorf("the journal has more than %d states: record a shorter run", maxSamples)
 			}
 		}
 		if n := len(out.Members[b.Member]); b.Leaving && n > 0 {

@@ -231,7 +231,7 @@ func TestRefused(t *testing.T) {
 		"tasks: [{put: {node: 17}}]":                                                      "tasks[0].put.node: 17 is out of range: write 0 to 16",
 		"tasks: [{kind: bag, count: 2000, items: 2000}]":                                  "tasks: there are more than 1000000 tasks and items of bags: give them more weight instead",
 		"tasks: [{weight: 0}]":                                                            "tasks[0].weight: 0 is out of range: write 1e-09 to 1e+12",
-		"tasks: [{weight: {uniform: [2]}}]":                                               "tasks[0].weight.uniform: it has 1 numbers: write the least and the most, such as [1, 2]",
+		"tasks: [{weight: {uniform: [2]}}]":                                               "tasks[0].weight.uniform: the list has 1 numbers: write the least and the most, such as [1, 2]",
 		"tasks: [{weight: {uniform: [2, 1]}}]":                                            "tasks[0].weight.uniform[1]: 1 is out of range: write 2 to 1e+12",
 		"tasks: [{weight: {list: []}}]":                                                   "tasks[0].weight.list: the list is empty: write numbers",
 		"tasks: [{weight: {list: [1], uniform: [1, 2]}}]":                                 "tasks[0].weight: write one of uniform, exponential, list and linear, or a number",

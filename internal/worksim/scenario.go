@@ -408,13 +408,13 @@ func (t *Tasks) check(c checker, at string, nodes int) int {
 	w := &t.Weight
 	switch at := at + ".weight"; {
 	case w.Uniform != nil:
-		c.needTrue(len(w.Uniform) == 2, at+".uniform", "it has %d numbers: write the least and the most, such as [1, 2]", len(w.Uniform))
+		c.needTrue(len(w.Uniform) == 2, at+".uniform", "the list has %d numbers: write the least and the most, such as [1, 2]", len(w.Uniform))
 		if len(w.Uniform) == 2 {
 			c.checkNumber(w.Uniform[0], leastWork, maxNumber, at+".uniform[0]")
 			c.checkNumber(w.Uniform[1], w.Uniform[0], maxNumber, at+".uniform[1]")
 		}
 	case w.Linear != nil:
-		c.needTrue(len(w.Linear) == 2, at+".linear", "it has %d numbers: write those of the first and the last item, such as [1, 2]", len(w.Linear))
+		c.needTrue(len(w.Linear) == 2, at+".linear", "the list has %d numbers: write one for the first item and one for the last, such as [1, 2]", len(w.Linear))
 		for i, x := range w.Linear {
 			c.checkNumber(x, leastWork, maxNumber, fmt.Sprintf("%s.linear[%d]", at, i))
 		}

@@ -24,7 +24,7 @@ func TestShapes(t *testing.T) {
 		t.Errorf("%v: want decreasing tasks to be the worst", reached)
 	}
 	for weight, want := range map[string]string{
-		"{linear: [1]}":    "tasks[0].weight.linear: it has 1 numbers: write those of the first and the last item, such as [1, 2]",
+		"{linear: [1]}":    "tasks[0].weight.linear: the list has 1 numbers: write one for the first item and one for the last, such as [1, 2]",
 		"{linear: [1, 0]}": "tasks[0].weight.linear[1]: 0 is out of range: write 1e-09 to 1e+12",
 	} {
 		if _, err := Parse("t.yaml", []byte("tasks: [{weight: "+weight+"}]")); err == nil || !strings.Contains(err.Error(), want) {
