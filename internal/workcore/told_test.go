@@ -2,6 +2,7 @@ package workcore
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,7 +73,7 @@ func BenchmarkWaiting(b *testing.B) {
 	m.Step(0, &Input{Kind: InWritten, ID: "img/1"}, out)
 	m.Step(0, &Input{Kind: InWritten, ID: "img/2"}, out)
 	for i := range 3000 {
-		m.Step(0, &Input{Kind: InPut, Task: &Task{ID: fmt.Sprint("t", i), Func: "f", Reads: []string{"img/" + fmt.Sprint(1), "img/2"}}}, out)
+		m.Step(0, &Input{Kind: InPut, Task: &Task{ID: fmt.Sprint("t", i), Func: "f", Reads: []string{strings.Clone("img/1"), "img/2"}}}, out)
 	}
 	var list [][]string
 	b.ReportAllocs()

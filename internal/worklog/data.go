@@ -22,7 +22,7 @@ const PartBytes = 48 << 10
 const headBytes = sha256.Size + 8
 
 // ErrDamaged says that a message of a stream cannot be a part of data.
-var ErrDamaged = errors.New("it is no part of data")
+var ErrDamaged = errors.New("no part of data")
 
 // Data is what the stream has under a name.
 type Data struct {
