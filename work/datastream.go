@@ -2,6 +2,7 @@ package work
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/gopegasus/pegasus/internal/datacore"
@@ -14,13 +15,14 @@ var streamPeer = datacore.Peer{Name: "\x00stream", Life: 1}
 // dataStream has the stream of a space answer the machine of the data as a member does that has written all data. The lock
 // of the space guards it.
 type dataStream struct {
-	space *Space
-	phase uint64 // of the data: behind the last one in which no task was left
-	upto  uint64 // how many names it has announced in this phase
-	told  map[string]bool
-	asked []streamQuestion // that wait, each once: so at most what the machine can ask for
-	kick  chan struct{}    // capacity 1
-	fault string           // why a question has no answer; empty: it has
+	space   *Space
+	phase   uint64 // of the data: behind the last one in which no task was left
+	upto    uint64 // how many names it has announced in this phase
+	told    map[string]bool
+	damaged map[string]bool  // names that a warning was given of
+	asked   []streamQuestion // that wait, each once: so at most what the machine can ask for
+	kick    chan struct{}    // capacity 1
+	fault   string           // why a question has no answer; empty: it has
 }
 
 // streamQuestion identifies a message of the machine.
@@ -32,7 +34,7 @@ type streamQuestion struct {
 }
 
 func newDataStream(s *Space) *dataStream {
-	return &dataStream{space: s, phase: s.logs.valid + 1, told: map[string]bool{}, kick: make(chan struct{}, 1)}
+	return &dataStream{space: s, phase: s.logs.valid + 1, told: map[string]bool{}, damaged: map[string]bool{}, kick: make(chan struct{}, 1)}
 }
 
 // take takes messages of the machine that are for the stream. The lock is held.
@@ -55,6 +57,7 @@ func (d *dataStream) announce() { d.take(&datacore.Message{}) }
 func (d *dataStream) endPhase(phase uint64) {
 	d.phase, d.upto, d.asked = phase, 0, nil
 	clear(d.told)
+	clear(d.damaged)
 	d.announce()
 }
 
@@ -154,7 +157,7 @@ func (d *dataStream) answer(ctx context.Context, phase uint64, q *streamQuestion
 		return []datacore.Message{{Kind: datacore.Heard, Upto: q.number}}, nil
 	case datacore.Find:
 		e := datacore.Entry{Name: q.name}
-		have, whole, err := log.FindData(ctx, phase, q.name)
+		have, whole, err := d.find(ctx, phase, q.name)
 		if err == nil && whole {
 			e = entryOf(q.name, &have)
 		}
@@ -193,7 +196,7 @@ func (d *dataStream) unannounced(ctx context.Context, phase uint64) (list []data
 		if d.isTold(name) {
 			continue
 		}
-		have, whole, err := d.space.logs.log.FindData(ctx, phase, name)
+		have, whole, err := d.find(ctx, phase, name)
 		if err != nil {
 			return nil, err
 		}
@@ -202,6 +205,21 @@ func (d *dataStream) unannounced(ctx context.Context, phase uint64) (list []data
 		}
 	}
 	return list, err
+}
+
+// find returns what the stream has under a name. Damaged data count as not there, with one warning.
+func (d *dataStream) find(ctx context.Context, phase uint64, name string) (have worklog.Data, whole bool, err error) {
+	have, whole, err = d.space.logs.log.FindData(ctx, phase, name)
+	if !errors.Is(err, worklog.ErrDamaged) {
+		return have, whole, err
+	}
+	d.space.mu.Lock()
+	defer d.space.mu.Unlock()
+	if !d.damaged[name] {
+		d.damaged[name] = true
+		d.space.log.Warn("data of the stream are damaged, and count as not written", "data", name, "error", err)
+	}
+	return worklog.Data{}, false, nil
 }
 
 func (d *dataStream) isTold(name string) bool {

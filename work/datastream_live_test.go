@@ -133,36 +133,49 @@ func TestDurableDataOrphan(t *testing.T) {
 	proxy.release()
 }
 
-// TestDurableDataDigest: what the stream has of data has another digest than their writer said. The task fails, and says so.
+// TestDurableDataDigest: what the stream has of data has another digest than their writer said, or a part has another
+// length, or the first part lacks its head. The task fails, and says so. Without its head, no member has the data: that they were written is
+// known, or not, by what the writer has told before it died.
 func TestDurableDataDigest(t *testing.T) {
 	t.Parallel()
-	g := newDurable(t, t.TempDir(), 2)
-	proxy := newProxy(t, g.server.URL())
-	var ran atomic.Int64
-	list := g.spacesBy(proxy.of("b"), []string{"a", "b"}, sumOf(&ran))
-	ctx := limited(t)
-	if err := list[1].Write(ctx, "x", megabyte(5)); err != nil {
-		t.Fatal(err)
-	}
-	js, subject := jetStreamOf(t, g), "pegasus+default+g.d.1.eA.1"
-	stream, err := js.Stream(ctx, "pegasus+default+g")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := stream.GetLastMsgForSubject(ctx, subject)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.Data[7] ^= 1
-	if _, err := js.Publish(ctx, subject, m.Data); err != nil {
-		t.Fatal(err)
-	}
-	proxy.hold()
-	putSum(t, list[0], "task", "x")
 	digest := sha256.Sum256(megabyte(5))
-	want := fmt.Sprintf(`work: task "task" has failed: data "x": what the members that have them send has another digest than %x: write them again under another name`, digest[:8])
-	if err := list[0].Flush(ctx); err == nil || err.Error() != want {
-		t.Errorf("%v; want %s", err, want)
+	other := fmt.Sprintf(`work: task "task" has failed: data "x": what the members that have them send has another digest than %x: write them again under another name`, digest[:8])
+	for _, c := range []struct {
+		name, want string
+		part       int
+		damage     func([]byte) []byte
+	}{
+		{"bytes", other, 1, func(b []byte) []byte { b[7] ^= 1; return b }},
+		{"length", other, 1, func(b []byte) []byte { return b[1:] }},
+		{"head", `work: task "task" has failed: data "x": no member `, 0, func(b []byte) []byte { return b[:7] }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			g := newDurable(t, t.TempDir(), 2)
+			var ran atomic.Int64
+			ctx, js, subject := limited(t), jetStreamOf(t, g), fmt.Sprintf("pegasus+default+g.d.1.eA.%d", c.part)
+			proxy := newProxy(t, g.server.URL())
+			list := g.spacesBy(proxy.of("b"), []string{"a", "b"}, sumOf(&ran))
+			if err := list[1].Write(ctx, "x", megabyte(5)); err != nil {
+				t.Fatal(err)
+			}
+			stream, err := js.Stream(ctx, "pegasus+default+g")
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := stream.GetLastMsgForSubject(ctx, subject)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := js.Publish(ctx, subject, c.damage(m.Data)); err != nil {
+				t.Fatal(err)
+			}
+			proxy.hold()
+			putSum(t, list[0], "task", "x")
+			if err := list[0].Flush(ctx); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+				t.Errorf("%v; want %s", err, c.want)
+			}
+			proxy.release()
+		})
 	}
-	proxy.release()
 }

@@ -1,5 +1,5 @@
-// Blockmatch: where each block of an image lay in the image before (TDC, section 4.3). A task searches one block, and reads two
-// images, which move to the processes ahead of the tasks. The images of some frames are one phase. With -table several
+// Blockmatch: where each block of an image lay in the image before (TDC, section 4.3). A task searches some blocks of an image, and
+// reads two images, which move to the processes ahead of the tasks. The images of some frames are one phase. With -table several
 // strategies run one after the other.
 package main
 
@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -24,7 +23,8 @@ import (
 func main() {
 	var o options
 	flag.IntVar(&o.frames, "frames", 4, "search the blocks of `N` images, each in the image before")
-	flag.IntVar(&o.phase, "phase", 2, "`N` images are one phase")
+	flag.IntVar(&o.phase, "phase", 10, "`N` images are one phase")
+	flag.IntVar(&o.blocks, "blocks", 15, "a task searches `N` blocks of an image")
 	flag.StringVar(&o.strategy, "strategy", "diffusion", "`STRATEGY`: diffusion, receiver, or static, in which each process takes as many blocks at once")
 	flag.IntVar(&o.window, "window", 31, "search up to `N` pixels to each side")
 	flag.BoolVar(&o.calibrated, "calibrated", false, "sleep for as long as a search might take, and compare each block with one place only")
@@ -39,10 +39,10 @@ func main() {
 
 // options are the flags.
 type options struct {
-	frames, phase, window int
-	strategy              string
-	calibrated, table     bool
-	mean                  time.Duration
+	frames, phase, blocks, window int
+	strategy                      string
+	calibrated, table             bool
+	mean                          time.Duration
 
 	seed   uint64
 	places [][2]int
@@ -57,15 +57,15 @@ func (o *options) section() string {
 	strategy := "kind: " + o.strategy
 	if o.strategy == "static" {
 		processes := flag.Lookup("processes").Value.(flag.Getter).Get().(int) //nolint:forcetypeassert // The package crew declares it.
-		most := min(o.phase, o.frames) * blocks
+		most := min(o.phase, o.frames) * o.tasks()
 		strategy = fmt.Sprintf("kind: chunk, cut: css(%d)", max(1, (most+processes-1)/max(1, processes)))
 	}
 	return "{slots: 1, data: {cache: 64, classes: 8}, strategy: {" + strategy + "}}"
 }
 
 func (o *options) job(seed uint64) (*crew.Job, error) {
-	if o.frames < 1 || o.frames > 1000 || o.phase < 1 || o.window < 0 || o.window > 255 || o.mean <= 0 {
-		return nil, errors.New("-frames, -phase, -window, -mean: give 1 to 1000 frames, at least one a phase, 0 to 255 pixels, and a time above 0")
+	if o.frames < 1 || o.frames > 1000 || o.phase < 1 || o.blocks < 1 || o.blocks > blocks || o.window < 0 || o.window > 255 || o.mean <= 0 {
+		return nil, fmt.Errorf("-frames, -phase, -blocks, -window, -mean: give 1 to 1000 frames, at least one a phase, 1 to %d blocks, 0 to 255 pixels, and a time above 0", blocks)
 	}
 	if !slices.Contains(strategies, o.strategy) {
 		return nil, fmt.Errorf("-strategy %s: use one of %s", o.strategy, strings.Join(strategies, ", "))
@@ -87,50 +87,57 @@ func (o *options) job(seed uint64) (*crew.Job, error) {
 		Alone:   alone,
 		Part: func(s *work.Space) float64 {
 			put := o.put.Load() // Before the open ones, so that no task counts as recorded that is not.
-			return float64(max(0, put-int64(s.Stats().Open))) / float64(o.frames*blocks)
+			return float64(max(0, put-int64(s.Stats().Open))) / float64(o.frames*o.tasks())
 		},
 		Read: o.run,
 	}, nil
 }
 
-// block is the argument of a task.
-type block struct{ Frame, Block int }
+// tasks is how many tasks an image has.
+func (o *options) tasks() int { return (blocks + o.blocks - 1) / o.blocks }
 
-func (b block) id() string { return fmt.Sprintf("match/%d/%d", b.Frame, b.Block) }
+// part is the argument of a task: blocks of an image. The last part of an image may be smaller.
+type part struct{ Frame, First, Blocks int }
+
+func (p part) id() string { return fmt.Sprintf("match/%d/%d", p.Frame, p.First) }
 
 func name(image int) string { return fmt.Sprintf("img/%d", image) }
 
-// match is the function of a task: it searches a block of an image in the image before.
-func (o *options) match(ctx context.Context, b block) (vector, error) {
-	if b.Frame < 1 || b.Block < 0 || b.Block >= blocks {
-		return vector{}, fmt.Errorf("block %d of image %d: images have blocks from 0 to %d, and numbers from 1", b.Block, b.Frame, blocks-1)
+// match is the function of a task: it searches blocks of an image in the image before.
+func (o *options) match(ctx context.Context, p part) ([]vector, error) {
+	if p.Frame < 1 || p.First < 0 || p.Blocks < 1 || p.First > blocks-p.Blocks {
+		return nil, fmt.Errorf("%d blocks from %d of image %d: images have blocks from 0 to %d, and numbers from 1", p.Blocks, p.First, p.Frame, blocks-1)
 	}
-	before, err := work.Read(ctx, name(b.Frame-1))
+	before, err := work.Read(ctx, name(p.Frame-1))
 	if err != nil {
-		return vector{}, err
+		return nil, err
 	}
-	image, err := work.Read(ctx, name(b.Frame))
+	image, err := work.Read(ctx, name(p.Frame))
 	if err != nil {
-		return vector{}, err
+		return nil, err
 	}
 	if err := checkImages(before, image); err != nil {
-		return vector{}, err
+		return nil, err
 	}
-	v := search(before, image, b.Block, o.places)
+	vectors, cost := make([]vector, p.Blocks), time.Duration(0)
+	for i := range vectors {
+		vectors[i] = search(before, image, p.First+i, o.places)
+		cost += o.cost(p.Frame, p.First+i)
+	}
 	if o.calibrated {
-		return v, crew.Sleep(ctx, o.cost(b))
+		return vectors, crew.Sleep(ctx, cost)
 	}
-	return v, nil
+	return vectors, nil
 }
 
 // cost is how long the search of a block takes with -calibrated: longer in the lower half of each image, where things move.
-func (o *options) cost(b block) time.Duration {
-	random := rand.New(rand.NewPCG(o.seed, uint64(b.Frame)<<32|uint64(b.Block))) //nolint:gosec // It is to be repeatable, and match has checked it.
-	part := 0.2 + 0.8*random.Float64()                                           // 0.6 on average
-	if b.Block >= blocks/2 {
-		part += 0.8
+func (o *options) cost(frame, block int) time.Duration {
+	random := rand.New(rand.NewPCG(o.seed, uint64(frame)<<32|uint64(block))) //nolint:gosec // It is to be repeatable, and match has checked it.
+	share := 0.2 + 0.8*random.Float64()                                      // 0.6 on average
+	if block >= blocks/2 {
+		share += 0.8
 	}
-	return time.Duration(part * float64(o.mean))
+	return time.Duration(share * float64(o.mean))
 }
 
 // images are all images of the run.
@@ -154,7 +161,7 @@ func (o *options) runAlone() (result any, took time.Duration, err error) {
 // run puts and reads one phase after the other, and compares the vectors with those of a sequential run.
 func (o *options) run(ctx context.Context, c *crew.Crew) (*crew.Report, error) {
 	images := o.images()
-	vectors := map[string]vector{}
+	vectors := map[string][]vector{}
 	begun, stop := time.Now(), c.Watch()
 	var err error
 	for first := 1; first <= o.frames && err == nil; first += o.phase {
@@ -176,21 +183,21 @@ func (o *options) run(ctx context.Context, c *crew.Crew) (*crew.Report, error) {
 	}
 	return &crew.Report{
 		Took: took, Bound: bound, Result: digest,
-		Text: fmt.Sprintf("%s: %d blocks, and each vector is the same as in a sequential run", o.strategy, len(vectors)),
+		Text: fmt.Sprintf("%s: %d blocks, and each vector is the same as in a sequential run", o.strategy, o.frames*blocks),
 	}, nil
 }
 
 // runPhase writes the images of a phase and puts its tasks, and adds their results. Its data are dropped at its end.
-func (o *options) runPhase(ctx context.Context, s *work.Space, images [][]byte, first, end int, vectors map[string]vector) error {
+func (o *options) runPhase(ctx context.Context, s *work.Space, images [][]byte, first, end int, vectors map[string][]vector) error {
 	for i := first - 1; i < end; i++ {
 		if err := s.Write(ctx, name(i), images[i]); err != nil {
 			return err
 		}
 	}
 	for frame := first; frame < end; frame++ {
-		for i := range blocks {
-			b := block{frame, i}
-			if err := s.Put(ctx, "match", b, work.ID("%s", b.id()), work.Reads(name(frame-1), name(frame))); err != nil {
+		for first := 0; first < blocks; first += o.blocks {
+			p := part{frame, first, min(o.blocks, blocks-first)}
+			if err := s.Put(ctx, "match", p, work.ID("%s", p.id()), work.Reads(name(frame-1), name(frame))); err != nil {
 				return err
 			}
 			o.put.Add(1)
@@ -199,7 +206,7 @@ func (o *options) runPhase(ctx context.Context, s *work.Space, images [][]byte, 
 	if err := s.Flush(ctx); err != nil {
 		return err
 	}
-	for r, err := range work.Results[vector](ctx, s, "match") { // They are kept until the next phase has some.
+	for r, err := range work.Results[[]vector](ctx, s, "match") { // They are kept until the next phase has some.
 		if err != nil {
 			return err
 		}
@@ -213,25 +220,31 @@ func (o *options) runPhase(ctx context.Context, s *work.Space, images [][]byte, 
 
 // check searches all blocks once more, and returns the digest of their vectors if the given ones are the same; slept is how long
 // all tasks sleep with -calibrated.
-func (o *options) check(images [][]byte, vectors map[string]vector) (digest string, slept time.Duration, err error) {
-	if len(vectors) != o.frames*blocks {
-		return "", 0, fmt.Errorf("vectors: there are %d instead of %d", len(vectors), o.frames*blocks)
+func (o *options) check(images [][]byte, vectors map[string][]vector) (digest string, slept time.Duration, err error) {
+	n := 0
+	for _, list := range vectors {
+		n += len(list)
+	}
+	if n != o.frames*blocks {
+		return "", 0, fmt.Errorf("vectors: there are %d instead of %d", n, o.frames*blocks)
 	}
 	return o.searchAll(images, vectors)
 }
 
 // searchAll searches all blocks one after the other, and compares the vectors with the given ones, unless these are nil.
-func (o *options) searchAll(images [][]byte, vectors map[string]vector) (digest string, slept time.Duration, err error) {
+func (o *options) searchAll(images [][]byte, vectors map[string][]vector) (digest string, slept time.Duration, err error) {
 	hash := sha256.New()
 	for frame := 1; frame <= o.frames; frame++ {
 		for i := range blocks {
-			b := block{frame, i}
 			right := search(images[frame-1], images[frame], i, o.places)
-			if got, ok := vectors[b.id()]; vectors != nil && (!ok || got != right) {
-				return "", 0, fmt.Errorf("block %d of image %d: the vector %v differs from %v of a sequential run", i, frame, got, right)
+			if vectors != nil {
+				list := vectors[part{Frame: frame, First: i - i%o.blocks}.id()]
+				if k := i % o.blocks; k >= len(list) || list[k] != right {
+					return "", 0, fmt.Errorf("block %d of image %d: the vectors %v of its task differ from %v of a sequential run", i, frame, list, right)
+				}
 			}
 			_, _ = fmt.Fprintln(hash, right) // It does not fail.
-			slept += o.cost(b)
+			slept += o.cost(frame, i)
 		}
 	}
 	return hex.EncodeToString(hash.Sum(nil)), slept, nil

@@ -106,28 +106,28 @@ func TestWindow(t *testing.T) {
 func TestCheck(t *testing.T) {
 	f := newFilm(1)
 	images := [][]byte{f.image(0), f.image(1)}
-	o := options{frames: 1, mean: 1, places: window(1)}
-	vectors := map[string]vector{}
+	o := options{frames: 1, blocks: 100, mean: 1, places: window(1)}
+	vectors := map[string][]vector{}
 	for i := range blocks {
-		vectors[block{1, i}.id()] = search(images[0], images[1], i, o.places)
+		id := part{Frame: 1, First: i - i%o.blocks}.id()
+		vectors[id] = append(vectors[id], search(images[0], images[1], i, o.places))
 	}
 	digest, _, err := o.check(images, vectors)
 	if err != nil || digest == "" {
 		t.Fatal(err)
 	}
-	right := vectors["match/1/5"]
-	wrong := right
-	wrong.DX += 2
-	vectors["match/1/5"] = wrong
-	want := fmt.Sprintf("block 5 of image 1: the vector %v differs from %v of a sequential run", wrong, right)
+	last := vectors["match/1/1600"] // Of 20 blocks.
+	right := last[19]
+	last[19].DX += 2
+	want := fmt.Sprintf("block 1619 of image 1: the vectors %v of its task differ from %v of a sequential run", last, right)
 	if _, _, err := o.check(images, vectors); err == nil || err.Error() != want {
 		t.Errorf("%v; want %s", err, want)
 	}
-	delete(vectors, "match/1/5")
+	vectors["match/1/1600"] = last[:19]
 	if _, _, err := o.check(images, vectors); err == nil || err.Error() != "vectors: there are 1619 instead of 1620" {
 		t.Error(err)
 	}
-	if _, err := o.match(t.Context(), block{1, blocks}); err == nil || err.Error() != "block 1620 of image 1: images have blocks from 0 to 1619, and numbers from 1" {
+	if _, err := o.match(t.Context(), part{1, 1600, 21}); err == nil || err.Error() != "21 blocks from 1600 of image 1: images have blocks from 0 to 1619, and numbers from 1" {
 		t.Error(err)
 	}
 	if err := checkImages(images[0], images[1][1:]); err == nil || err.Error() != "images: they have 414720 and 414719 bytes instead of 414720" {
@@ -141,7 +141,7 @@ func TestFaults(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"-frames", "0"}, "blockmatch: -frames, -phase, -window, -mean: give 1 to 1000 frames, at least one a phase, 0 to 255 pixels, and a time above 0\n"},
+		{[]string{"-blocks", "1621"}, "blockmatch: -frames, -phase, -blocks, -window, -mean: give 1 to 1000 frames, at least one a phase, 1 to 1620 blocks, 0 to 255 pixels, and a time above 0\n"},
 		{[]string{"-strategy", "best"}, "blockmatch: -strategy best: use one of diffusion, receiver, static\n"},
 	} {
 		out, err := testprogram.Command(t, c.args...).CombinedOutput()

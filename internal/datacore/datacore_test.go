@@ -42,6 +42,26 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
+// TestWrongPieces: pieces of a wrong length are asked for a few times only. Then the data come from another member, or the
+// tasks that read them fail.
+func TestWrongPieces(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1, 3, 10*PieceBytes, 0)
+	w.cutter = "m1"
+	w.write(w.nodes[1], "bad", blob(w.rand, 2*PieceBytes))
+	w.write(w.nodes[1], "both", blob(w.rand, 2*PieceBytes))
+	w.write(w.nodes[2], "both", w.truth["both"])
+	w.nodes[0].waiting = [][]string{{"bad"}, {"both"}}
+	w.settle()
+	const want = `data "bad": what the members that have them send has another digest than `
+	if why := w.nodes[0].Fault([]string{"bad"}); !strings.HasPrefix(why, want) || !strings.HasSuffix(why, ": write them again under another name") {
+		t.Errorf("%q; want %q", why, want)
+	}
+	if c := w.nodes[0].Counts(); w.started != 1 || w.failed != 1 || c.Damaged == 0 || c.Damaged > 2 || w.pieces > 4*maxDamaged {
+		t.Errorf("%d tasks started, %d failed, %+v, %d pieces", w.started, w.failed, c, w.pieces)
+	}
+}
+
 // TestConflict: two members write different data under one name before they hear of each other.
 func TestConflict(t *testing.T) {
 	t.Parallel()

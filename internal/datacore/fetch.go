@@ -15,6 +15,8 @@ const (
 	maxFetches = 4
 	// giveUp is after how many requests without a piece another member is asked.
 	giveUp = 5
+	// maxDamaged is after how many pieces of a wrong place or length the copy of a member counts as damaged.
+	maxDamaged = 3
 )
 
 // fetch is data on their way here.
@@ -23,6 +25,7 @@ type fetch struct {
 	from  Peer
 	data  []byte // nil: no piece is here
 	has   []bool // by piece
+	wrong int    // pieces of this member with a wrong place or length
 	at    int    // the first piece that is missing
 	asked int    // pieces up to here were asked for
 	tries int    // since the last piece
@@ -231,7 +234,7 @@ func (m *Member) askNext(now clocksync.Instant, f *fetch, out *Output) {
 		out.Changed = true
 		return
 	}
-	f.from, f.asked, f.tries = from, f.at, 0
+	f.from, f.asked, f.tries, f.wrong = from, f.at, 0, 0
 	m.ask(now, f, out)
 }
 
@@ -293,6 +296,12 @@ func (m *Member) takePiece(now clocksync.Instant, from Peer, message *Message, o
 	switch {
 	case message.At%m.opts.Piece != 0 || message.At >= d.size || len(message.Data) != min(m.opts.Piece, d.size-message.At):
 		m.counts.Refused++
+		if f.wrong++; f.wrong >= maxDamaged {
+			m.counts.Damaged++
+			d.bad[from] = true
+			m.askNext(now, f, out)
+			m.fillFetches(now, out)
+		}
 		return
 	case f.has[place]:
 		m.slowDown()

@@ -23,8 +23,9 @@ type Account struct {
 	missing int                 // keys of awaited that no task has
 	doomed  []doom              // tasks that wait for a failed task; the owner of the log ends them
 
-	written map[string]bool // names of data, see reads.go
-	reads   bool            // a task of the phase reads data
+	written   map[string]bool // names of data, see reads.go
+	reads     bool            // a task of the phase reads data
+	lastReads []string        // of the task that was put last
 
 	// Of objects, see objects.go.
 	objects  map[string]*open   // by ID
@@ -132,6 +133,7 @@ func (a *Account) add(t *Task, of *open) Outcome {
 		return Taken
 	}
 	o := &open{task: *t}
+	shareReads(&o.task, &a.lastReads)
 	a.tasks[t.ID], a.added[len(a.added)-1] = o, o
 	if a.counts.Put++; t.Object != nil {
 		a.addObject(o)

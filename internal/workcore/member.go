@@ -45,19 +45,20 @@ type Member struct {
 	records []*pending // in the order in which they are sent again
 	passed  []passed   // leases that were passed on a short time ago
 
-	homes   map[string]Peer   // by object or group: the member with its account
-	mails   map[mailKey]*mail // by object and account: messages on their way
-	pushes  []push            // objects on their way to where they are
-	pushed  uint64            // the number of the last of these parcels
-	sent    workreport.Mail   // messages to objects, without messages of the own account
-	has     []string          // objects that have run here last, some of them
-	objects map[string]atHand // all of them
-	came    map[string]came   // objects that came here a short time ago
-	meter   *meter            // of the objects here; nil: the strategy is not central
-	leased  bool              // leases came here in this phase whose tasks read data
-	ordered uint64            // moves that were ordered
-	refused uint64            // of them, those that were refused
-	now     clocksync.Instant // of this step
+	homes     map[string]Peer   // by object or group: the member with its account
+	mails     map[mailKey]*mail // by object and account: messages on their way
+	pushes    []push            // objects on their way to where they are
+	pushed    uint64            // the number of the last of these parcels
+	sent      workreport.Mail   // messages to objects, without messages of the own account
+	has       []string          // objects that have run here last, some of them
+	objects   map[string]atHand // all of them
+	came      map[string]came   // objects that came here a short time ago
+	meter     *meter            // of the objects here; nil: the strategy is not central
+	leased    bool              // leases came here in this phase whose tasks read data
+	lastReads []string          // of the last of them
+	ordered   uint64            // moves that were ordered
+	refused   uint64            // of them, those that were refused
+	now       clocksync.Instant // of this step
 
 	demand uint64            // the number of the last one
 	number uint64            // of the last Holds
@@ -85,6 +86,7 @@ type peer struct {
 	code       code    // as it told; nil: it has not
 	introduced int     // Holds to it
 	load       float64 // as it told
+	heard      float64 // the load of this member, as it was told last
 }
 
 // slot runs one task.
@@ -520,6 +522,7 @@ func (m *Member) answer(now clocksync.Instant, p *peer, d *Demand, out *Output) 
 	if m.opts.Missing != nil && m.Reads() && !m.leave.gives && !m.accounts.isUnsure(to) && len(m.accounts.taken) == 0 {
 		own, others := m.cheapestTasks(p.Peer, share)
 		m.passedOn(now, p, others[:m.giveChosen(p.Peer, d, own, len(own), others, out)])
+		m.tellLeft(now, p, out)
 		return
 	}
 	var passOn []Parted
@@ -535,6 +538,19 @@ func (m *Member) answer(now clocksync.Instant, p *peer, d *Demand, out *Output) 
 		}
 	}
 	m.passedOn(now, p, passOn[:m.give(p.Peer, d, share.Tasks, passOn, out)])
+	m.tellLeft(now, p, out)
+}
+
+// tellLeft tells a member that got tasks how many are left here, if that is much: so it may ask again before the next
+// Holds are due.
+func (m *Member) tellLeft(now clocksync.Instant, p *peer, out *Output) {
+	if last := len(out.Frames) - 1; last < 0 || out.Frames[last].Parcel == nil || len(out.Frames[last].Parcel.Leases) == 0 {
+		return
+	}
+	if m.refresh(now); m.loadNow() > 0 {
+		m.number++
+		m.sendHoldsTo(m.places[p.Peer], m.loadNow(), out)
+	}
 }
 
 // passedOn notes leases of others that went to another member.
@@ -681,6 +697,7 @@ func (m *Member) takeParcel(now clocksync.Instant, from *peer, p *Parcel, out *O
 			m.moved++
 			m.leased = m.leased || len(l.Lease.Task.Reads) > 0
 			here[l.id()] = true
+			shareReads(&l.Lease.Task, &m.lastReads)
 			at, _ := slices.BinarySearchFunc(m.waiting, l.Lease.Key, func(w Parted, key float64) int {
 				if w.Lease.Key <= key { // Equal keys stay in their order.
 					return -1
@@ -938,6 +955,10 @@ func (m *Member) sendDemands(now clocksync.Instant, out *Output) {
 		} else if d.Offer {
 			continue
 		}
+		if m.loadNow() < m.peers[i].heard/2 { // It gives by what it knows of this member.
+			m.number++
+			m.sendHoldsTo(i, m.loadNow(), out)
+		}
 		m.demand++
 		m.peers[i].demand, m.peers[i].offers, m.peers[i].deadline = m.demand, d.Offer, now.Add(m.opts.Patience)
 		m.view.Neighbours[m.peers[i].place].Pending = true
@@ -973,6 +994,7 @@ func (m *Member) sendHolds(now clocksync.Instant, out *Output) {
 }
 
 func (m *Member) sendHoldsTo(i int, load float64, out *Output) {
+	m.peers[i].heard = load
 	out.holds = append(out.holds, Holds{m.number, m.settledDemand(), load, m.Counts().Open, m.Counts().Objects, m.takesNone(), m.heldOf(m.peers[i].Peer), nil})
 	if m.tellsCode(i) {
 		out.holds[len(out.holds)-1].Funcs = m.code
@@ -980,9 +1002,15 @@ func (m *Member) sendHoldsTo(i int, load float64, out *Output) {
 	m.sendFrame(m.peers[i].Peer, Frame{Holds: &out.holds[len(out.holds)-1]}, out)
 }
 
-// nextHolds is sooner where there is something to give again, and later where nothing has been told for a while.
+// muchLoad is the least load whose growth is told early.
+const muchLoad = 16
+
+// nextHolds is sooner where there is something to give again or the load has doubled, and later where nothing has been told
+// for a while.
 func (m *Member) nextHolds() clocksync.Instant {
 	switch {
+	case m.loadNow() >= max(muchLoad, 2*m.load):
+		return m.told.Add(m.opts.Pace / 32)
 	case m.load == 0 && m.loadNow() > 0:
 		return m.told.Add(m.opts.Pace / 8)
 	case m.quiet == 0 || m.busy():

@@ -145,7 +145,7 @@ func (m *Member) readyLease() int {
 // Waiting appends what tasks read that wait here, the next one first, some of them if there are many.
 func (m *Member) Waiting(list [][]string) [][]string {
 	add := func(t *Task) {
-		if n := len(list); len(t.Reads) > 0 && (n == 0 || !slices.Equal(list[n-1], t.Reads)) {
+		if n := len(list); len(t.Reads) > 0 && (n == 0 || !sameReads(list[n-1], t.Reads)) {
 			list = append(list, t.Reads)
 		}
 	}
@@ -155,6 +155,9 @@ func (m *Member) Waiting(list [][]string) [][]string {
 	if m.readsData() {
 		m.accounts.eachStore(func(_ string, s *Store) {
 			s.waiting.eachWaiting(func(o *open) {
+				if n := len(list); n > 0 && sharesReads(list[n-1], o.task.Reads) {
+					return
+				}
 				if m.code.hasFunction(o.task.Func) {
 					add(&o.task)
 				}
@@ -162,6 +165,23 @@ func (m *Member) Waiting(list [][]string) [][]string {
 		})
 	}
 	return list
+}
+
+// sharesReads reports whether two lists of names are the same memory.
+func sharesReads(a, b []string) bool { return len(a) > 0 && len(a) == len(b) && &a[0] == &b[0] }
+
+// sameReads reports whether two lists have the same names.
+func sameReads(a, b []string) bool { return sharesReads(a, b) || slices.Equal(a, b) }
+
+// shareReads gives a task the list of the task before if both have the same names. So later comparisons are short.
+func shareReads(t *Task, last *[]string) {
+	if len(t.Reads) == 0 {
+		return
+	}
+	if slices.Equal(t.Reads, *last) {
+		t.Reads = *last
+	}
+	*last = t.Reads
 }
 
 // Unwritten is how many names of data tasks of the accounts here wait for.

@@ -21,6 +21,9 @@ const PartBytes = 48 << 10
 // headBytes stand before the bytes of the first part: the digest of the data, and their size.
 const headBytes = sha256.Size + 8
 
+// ErrDamaged says that a message of a stream cannot be a part of data.
+var ErrDamaged = errors.New("no part of data")
+
 // Data is what the stream has under a name.
 type Data struct {
 	Size   int               // in bytes
@@ -74,7 +77,7 @@ func (l *Log) FindData(ctx context.Context, phase uint64, name string) (d Data, 
 		return d, false, err
 	}
 	if len(body) < headBytes {
-		return d, false, fmt.Errorf("work: stream %s: message %d: it is no part of data: remove the message if another program has written it", l.settings.Stream, seq)
+		return d, false, fmt.Errorf("work: stream %s: message %d: %w %q: remove the message, and write the data again", l.settings.Stream, seq, ErrDamaged, name)
 	}
 	d.Digest = [sha256.Size]byte(body)
 	d.Size = int(binary.BigEndian.Uint64(body[sha256.Size:])) //nolint:gosec // Data that are too large have no last part.

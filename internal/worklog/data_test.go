@@ -65,7 +65,7 @@ func TestData(t *testing.T) {
 	_, err = l.Append(ctx, dataSubject(4, "strange", 0), 0, []byte("x"), nil)
 	check(t, err)
 	_, _, err = l.FindData(ctx, 4, "strange")
-	if err == nil || !bytes.HasSuffix([]byte(err.Error()), []byte(": it is no part of data: remove the message if another program has written it")) {
+	if err == nil || !bytes.HasSuffix([]byte(err.Error()), []byte(`: no part of data "strange": remove the message, and write the data again`)) {
 		t.Errorf("%v", err)
 	}
 }

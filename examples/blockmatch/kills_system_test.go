@@ -1,0 +1,29 @@
+//go:build system && unix
+
+package main
+
+import (
+	"encoding/json"
+	"strconv"
+	"testing"
+
+	"github.com/gopegasus/pegasus/internal/testcount"
+	"github.com/gopegasus/pegasus/internal/testprogram"
+)
+
+// TestHoldersKilled: in each run, processes are killed that hold images and run tasks of them. The vectors are those of a
+// sequential run, nothing is lost, and the tasks of the killed processes are done again.
+func TestHoldersKilled(t *testing.T) {
+	for i := range testcount.Of(t, "BLOCKMATCH_KILLS", 2) {
+		store := []string{"memory", "jetstream"}[i%2]
+		args := []string{"-frames", "3", "-calibrated", "-processes", "4", "-phase", "3", "-mean", "3ms", "-kill", strconv.Itoa(1 + i/2%2), "-seed", strconv.Itoa(i + 1), "-store", store, "-json"}
+		out, err := testprogram.Command(t, args...).CombinedOutput()
+		var run struct {
+			Result       string
+			Redone, Lost int64
+		}
+		if err != nil || json.Unmarshal(out, &run) != nil || run.Result == "" || run.Lost != 0 || run.Redone == 0 {
+			t.Errorf("%v: %v: %s", args, err, out)
+		}
+	}
+}
