@@ -40,9 +40,9 @@ type liveFlags struct {
 
 func (f *liveFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	f.connection.add(cmd, "`URL` of the NATS server of the run (default NATS_URL, or the last local run)", "`NAME` to show to the server (default NATS_USER)")
+	f.connection.add(cmd, "`URL` of the NATS server of the run (default NATS_URL, the URL of --context, or the URL of the last local run)", "`NAME` to show to the server (default NATS_USER)")
 	flags.StringVar(&f.tenant, "tenant", "", "`NAME` of the run's tenant (default: the tenant of the local run, or default)")
-	flags.StringVar(&f.synchronizer, "synchronizer", "", "ask this `SYNCHRONIZER` alone (default all)")
+	flags.StringVar(&f.synchronizer, "synchronizer", "", "ask only this `SYNCHRONIZER` (default all of the tenant that answer within 0.3 s)")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object a line")
 }
 
