@@ -206,7 +206,7 @@ func (s *sender) loop(ctx context.Context) {
 	}
 }
 
-// publish publishes what is queued, or leaves it to the loop if somebody publishes now.
+// publish publishes what is queued, or leaves it to the loop if another goroutine publishes now.
 func (s *sender) publish() {
 	if !s.publishing.TryLock() {
 		s.wake()

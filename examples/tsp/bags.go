@@ -27,7 +27,7 @@ type bags struct {
 	tell func(processState)
 
 	mu      sync.Mutex
-	opened  bool // changes are told
+	opened  bool // changes go out
 	state   processState
 	queue   []*job
 	loads   map[*job]float64 // what the threads have
@@ -124,7 +124,7 @@ func (b *bags) take() (j *job) {
 	return j
 }
 
-// finish gives a bag back to its function, with what went wrong.
+// finish gives a bag back to its function, with the error that it ended with.
 func (b *bags) finish(j *job, err error) {
 	b.change(func() { delete(b.loads, j) })
 	j.done <- err

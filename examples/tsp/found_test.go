@@ -17,7 +17,7 @@ import (
 	"github.com/gopegasus/pegasus/work"
 )
 
-// recorded returns the least length that a worker has delivered to a coordinator, and the least one that the space has recorded for either.
+// recorded returns the least length that a worker has delivered to a coordinator, and the least one that the space has recorded for either of them.
 func recorded(c *coordinator, w *worker) (delivered, found int) {
 	c.mu.Lock()
 	delivered, found = c.best, math.MaxInt

@@ -35,7 +35,7 @@ type client struct {
 	name    string // of the function
 	rule    Rule
 	servers []Peer // candidates, as of version
-	version uint64 // of what is known of the members
+	version uint64 // of the knowledge about members
 	open    int
 	waiting []*call
 	at      map[Peer]int // calls that this member has sent there
@@ -165,7 +165,7 @@ func (m *Machine) candidates(k *client) []Peer {
 	return k.servers
 }
 
-// changeKnown notes that what is known of the members has changed.
+// changeKnown notes a change of the peers, of their functions, or of away.
 func (m *Machine) changeKnown() {
 	m.version++
 	m.untold = 0

@@ -118,7 +118,7 @@ func Read(data []byte) (Message, error) { return Names(nil).Read(data) }
 // Names are texts that messages had. They are the same in most messages, which then need no memory for them.
 type Names map[string]string
 
-// maxTexts bounds Names: with more it begins anew.
+// maxTexts bounds Names: more than these are forgotten.
 const maxTexts = 4096
 
 // Read is [Read] that knows the texts of earlier messages.

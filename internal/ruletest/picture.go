@@ -50,7 +50,7 @@ type pictureSpan struct {
 }
 
 // SVG draws the failure: a lane for each participant and each predicate, the times that the expectation names, and
-// what was expected. Equal runs give equal pictures.
+// the expectation. Equal runs give equal pictures.
 func (f *Failure) SVG() string {
 	lanes := f.run.lanes(f.test, f.subject)
 	left := 0

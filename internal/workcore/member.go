@@ -86,7 +86,7 @@ type peer struct {
 	code       code    // as it told; nil: it has not
 	introduced int     // Holds to it
 	load       float64 // as it told
-	heard      float64 // the load of this member, as it was told last
+	heard      float64 // the load of this member that it knows
 }
 
 // slot runs one task.
@@ -1002,7 +1002,7 @@ func (m *Member) sendHoldsTo(i int, load float64, out *Output) {
 	m.sendFrame(m.peers[i].Peer, Frame{Holds: &out.holds[len(out.holds)-1]}, out)
 }
 
-// muchLoad is the least load whose growth is told early.
+// muchLoad is the least load whose growth goes out early.
 const muchLoad = 16
 
 // nextHolds is sooner where there is something to give again or the load has doubled, and later where nothing has been told

@@ -318,7 +318,8 @@ func TestLinks(t *testing.T) {
 	mustRun(t, s)
 }
 
-// TestTree: the cluster tree on 16 nodes of speeds from 1 to 8, which it knows. The work of tasks is not known.
+// TestTree: the cluster tree on 16 nodes, of which the slowest would take 2000 s alone and the fastest 250 s. It knows the speeds, and
+// not the work of a task.
 func TestTree(t *testing.T) {
 	var nodes, speeds []string
 	for i := range 16 {
@@ -327,14 +328,14 @@ func TestTree(t *testing.T) {
 		speeds = append(speeds, fmt.Sprintf("n%04d: %.4f", i+1, speed))
 	}
 	s := parse(t, "nodes: ["+strings.Join(nodes, ", ")+"]\nwork: {slots: 1, strategy: {kind: tree, speeds: \""+strings.Join(speeds, ", ")+
-		"\"}}\ntasks: [{count: 800, weight: {uniform: [0.1, 2]}}]")
+		"\"}}\ntasks: [{count: 1905, weight: {uniform: [0.1, 2]}}]")
 	const seeds = 16
 	efficiency, parcels := 0.0, 0
 	for s.Seed = seeds; s.Seed > 0; s.Seed-- {
 		r := mustRun(t, s)
 		efficiency, parcels = efficiency+r.Efficiency/seeds, parcels+r.Parcels
 	}
-	if t.Logf("%.4f, %d parcels", efficiency, parcels/seeds); efficiency < 0.96 || parcels > 40*seeds {
+	if t.Logf("%.4f, %d parcels", efficiency, parcels/seeds); efficiency < 0.97 || parcels > 40*seeds {
 		t.Errorf("a mean efficiency of %.4f with %d parcels", efficiency, parcels/seeds)
 	}
 	s.Seed = 1

@@ -133,7 +133,7 @@ const frameTimes = `new Promise((resolve) => {
 	});
 })`
 
-// pause waits, while the load goes on.
+// pause waits under load.
 func pause(t *testing.T, d time.Duration) {
 	t.Helper()
 	ctx, end := context.WithTimeout(t.Context(), d)
