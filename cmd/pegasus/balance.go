@@ -49,7 +49,7 @@ func newBalance() *cobra.Command {
 	return cmd
 }
 
-// simFlags are the flags of balance sim; those of the scenario stand over its file.
+// simFlags are the flags of balance sim. A flag of the scenario overrides the file.
 type simFlags struct {
 	balancesim.Scenario
 
@@ -242,7 +242,7 @@ func (b *balanceSim) replayed() (*balancesim.Instance, error) {
 	return balancesim.ReadTrace(b.flags.trace, file)
 }
 
-// one runs an instance and writes what is asked for beside the table.
+// one runs an instance and writes the requested files beside the table.
 func (b *balanceSim) one(ctx context.Context, in *balancesim.Instance, s *balancesim.Scenario) (*balancesim.Result, error) {
 	if b.flags.record != "" {
 		var text strings.Builder
@@ -274,7 +274,7 @@ func (b *balanceSim) one(ctx context.Context, in *balancesim.Instance, s *balanc
 	return r, nil
 }
 
-// simTable has a line for each combination, below one that says of what.
+// simTable has a line for each combination, below a line of headings.
 func simTable(rows []balancesim.Row) string {
 	first := rows[0].Results[0]
 	head := fmt.Sprintf("%s, %s", show.Count(first.Nodes, "node"), show.Count(first.Tasks, "task"))

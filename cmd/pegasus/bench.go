@@ -183,7 +183,7 @@ func newBenchPeers() *cobra.Command {
 	return cmd
 }
 
-// runBench has a command measure and print. this is set to what is known of this program.
+// runBench has a command measure and print. It sets this to the version and machine of this program.
 func runBench[R any](cmd *cobra.Command, this *bench.Program, text func(R) string, measure func(context.Context) (R, error)) {
 	asJSON := cmd.Flags().Bool("json", false, "print one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

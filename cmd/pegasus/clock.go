@@ -46,8 +46,8 @@ type clockFlags struct {
 	hasBound             bool
 }
 
-// clockSources are what a clock is made of: all that are named, or the first of
-// those of this machine that has a bound.
+// clockSources are the sources of a clock: all named ones, or the first source of
+// this machine that has a bound.
 type clockSources struct{ named, local []source.Source }
 
 // opener makes the sources that the flags name; tests have others.
@@ -94,7 +94,7 @@ func newClock(open opener) *cobra.Command {
 	return cmd
 }
 
-// check looks at the flags one by one; the sources check what is theirs.
+// check looks at the flags one by one; each source checks its own values.
 func (f *clockFlags) check(changed func(string) bool) error {
 	switch {
 	case f.watch && f.hasWait:
@@ -164,7 +164,7 @@ func (f *clockFlags) options() source.MeasuredOptions {
 	return o
 }
 
-// openSources makes the sources that are named, or else those of this machine.
+// openSources makes the named sources, or else the sources of this machine.
 func openSources(f *clockFlags) (clockSources, error) {
 	var list []source.Source
 	var faults []error

@@ -19,7 +19,7 @@ import (
 // TestFlagsAreDocumented renders the tables of flags of docs/cli.md from the commands. A table
 // stands between <!-- flags: pegasus run --> and <!-- end of flags -->, in the part of its command.
 // Its third column is written by hand and kept. A table "pegasus node, beside pegasus status" has
-// the flags that differ from those of status, and one row with the names of the others. A command
+// the flags that differ from the flags of status, and one row with the names of the others. A command
 // without a table has the flags of "pegasus status".
 func TestFlagsAreDocumented(t *testing.T) {
 	const path = "../../docs/cli.md"
@@ -216,7 +216,7 @@ func TestCompletion(t *testing.T) {
 }
 
 // TestConfigPage wants every key of the configuration in a table of docs/config.md,
-// and its first example to be one that check takes.
+// and that check accepts its first example.
 func TestConfigPage(t *testing.T) {
 	raw, err := os.ReadFile("../../docs/config.md")
 	if err != nil {

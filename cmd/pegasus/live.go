@@ -56,7 +56,7 @@ type live struct {
 	from   string // where that comes from
 }
 
-// open connects to the run that the flags name. A run that has died is told on
+// open connects to the run that the flags name. It reports a run that has died on
 // stderr.
 func (f *liveFlags) open(ctx context.Context, stderr io.Writer, o bus.Options) (*live, error) {
 	for what, name := range map[string]string{"--tenant": f.tenant, "--synchronizer": f.synchronizer} {
@@ -172,8 +172,8 @@ func wasWere(n int) string {
 	return "were"
 }
 
-// answers are those of every synchronizer of the run to a question, and why there is
-// none of others.
+// answers are the answers of the run's synchronizers to a question, and why other
+// synchronizers gave none.
 func answers[A any](cmd *cobra.Command, f *liveFlags, verb wire.Verb, text string) (list []*A, err error) {
 	errs := f.each(cmd, func(ctx context.Context, l *live, p synchronizer.Presence) error {
 		a := new(A)

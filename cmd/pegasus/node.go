@@ -159,7 +159,7 @@ func (f *nodeFlags) run(cmd *cobra.Command) error {
 	return fail(errors.Join(err, n.Close()))
 }
 
-// showReading shows what is observed at first, and why the rest is not.
+// showReading shows the fields observed at first, and why the others are not.
 func showReading(w io.Writer, o *observe.Observer) error {
 	r, missing := o.Reading(), o.Missing()
 	var known, unknown []string

@@ -65,7 +65,7 @@ func newProgramRun() *cobra.Command {
 		Args:              oneFile("program run"),
 		ValidArgsFunction: configFiles(),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			// It is read once: what was checked is what runs, and it may be a pipe.
+			// The file is read once: the checked text runs, and the file may be a pipe.
 			params, err := assignments(f.set)
 			if err != nil {
 				return err

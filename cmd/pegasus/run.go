@@ -127,8 +127,8 @@ func newRun() *cobra.Command {
 	return cmd
 }
 
-// add declares the flags that run and program run have in common, with what they mean
-// there.
+// add declares the flags that run and program run have in common. The texts differ
+// between the two.
 func (f *runFlags) add(cmd *cobra.Command, tenant, journal, limit, verbose string) {
 	f.connection.add(cmd, "use the NATS server at `URL` instead of a server inside this process (default NATS_URL, or the URL of --context)", "`NAME` that clients of the server show")
 	flags := cmd.Flags()
@@ -180,7 +180,7 @@ func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Write
 	if err != nil {
 		return fail(err)
 	}
-	defer operators.close() //nolint:errcheck,contextcheck // What was asked was answered, or not; the end has a time of its own.
+	defer operators.close() //nolint:errcheck,contextcheck // Questions were answered, or not; the end has a time of its own.
 	page, err := newOwnPage(f.ui)
 	if err != nil {
 		return err
@@ -230,7 +230,7 @@ func (f *runFlags) together(where *server) error {
 	return nil
 }
 
-// rendering is that of --json, or lines for people.
+// rendering is JSON with --json, or lines for people.
 func rendering(asJSON bool) func(show.Entry) string {
 	if asJSON {
 		return show.Entry.JSON

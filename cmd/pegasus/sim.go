@@ -39,7 +39,7 @@ Exit codes: 0 no promise was broken, 1 one was, or the file is refused or does n
 take a value of --set, 2 wrong usage, 4 no promise was broken, and some predicate
 was not tried.`
 
-// Limits of what is tried.
+// Limits of the trials.
 const (
 	maxTrials       = 1_000_000
 	minTrial        = 50 * time.Millisecond
@@ -182,7 +182,7 @@ func (f *trialFlags) choose(plans plan.Levels) (levels []*plan.Level, err error)
 	return levels, nil
 }
 
-// command is the one that repeats a trial.
+// command repeats a trial.
 func (f *trialFlags) command(synchronizer string, o *sim.Options) string {
 	var set strings.Builder
 	for _, text := range f.set {
@@ -214,7 +214,7 @@ func (f *trialFlags) print(out io.Writer, r *sim.Report) error {
 
 			OK     bool   `json:"ok"`
 			Seed   uint64 `json:"seed"`
-			Repeat string `json:"repeat,omitempty"` // the command that repeats what was broken, in the smallest trial
+			Repeat string `json:"repeat,omitempty"` // the command that repeats the broken promise, in the smallest trial
 			Found  string `json:"found,omitempty"`  // the same in the trial in which it was found
 		}{r, r.Least == nil && (f.untried || len(r.Unfired) == 0), f.Seed, repeat, found})
 	}
