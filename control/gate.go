@@ -745,7 +745,18 @@ func (g *Gate) Recorded(synchronizer string, term, number uint64, name string) {
 	}
 	f.records = true
 	of := func(d *Decision) bool { return d.Number == number && d.Term == term && d.Synchronizer == synchronizer }
-	g.kept = slices.DeleteFunc(g.kept, func(k Kept) bool { return of(&k.Decision) && k.Name == name })
+	for i := 0; i < len(g.kept); i++ {
+		switch k := &g.kept[i]; {
+		case !of(&k.Decision) || k.Name != name:
+		case i == 0: // As nearly always: fates are recorded in order.
+			*k = Kept{}
+			g.kept = g.kept[1:]
+			i--
+		default:
+			g.kept = slices.Delete(g.kept, i, i+1)
+			i--
+		}
+	}
 	for r := g.known[id{number, name}]; r != nil; r = r.next {
 		r.told = r.told || of(&r.key.decision)
 	}

@@ -31,8 +31,12 @@ const waitingAgain = time.Second
 // that it was applied may be lost.
 const askAfter = time.Second
 
-// receiptAfter is how long a receipt waits for others to the same target.
-const receiptAfter = 250 * time.Millisecond
+// receiptAfter is how long a receipt waits for others to the same target. At most manyReceipts wait: the target keeps a
+// fate until it has the receipt, and at most [control.MaxKept] of them.
+const (
+	receiptAfter = 250 * time.Millisecond
+	manyReceipts = control.MaxKept / 2
+)
 
 // Owner is who decided on a signal, and learns of its fate.
 type Owner uint8
@@ -69,7 +73,10 @@ type Outbox struct {
 	due     clocksync.Instant // of the next of them, or of the receipts; MinInstant: something has changed
 	owed    []owed
 	owedAt  clocksync.Instant // when they go out; MaxInstant if there are none
+	owedTo  map[target]int    // how many of them
 }
+
+type target struct{ group, to string }
 
 // owed is a receipt that a target is to have: it keeps the fate until then.
 type owed struct {
@@ -118,7 +125,9 @@ func (p *pending) again(now clocksync.Instant, pause time.Duration) {
 }
 
 // New returns an empty outbox.
-func New() *Outbox { return &Outbox{due: clocksync.MinInstant, owedAt: clocksync.MaxInstant} }
+func New() *Outbox {
+	return &Outbox{due: clocksync.MinInstant, owedAt: clocksync.MaxInstant, owedTo: map[target]int{}}
+}
 
 // Len is how many signals have no final fate.
 func (o *Outbox) Len() int { return len(o.letters) }
@@ -332,6 +341,9 @@ func (o *Outbox) Record(now clocksync.Instant, group, to string, incarnation uin
 	}
 	o.owed = append(o.owed, owed{group, to, incarnation, wire.Receipt{Term: d.Term, Number: d.Number, Name: name}})
 	o.owedAt = min(o.owedAt, now.Add(receiptAfter))
+	if o.owedTo[target{group, to}]++; o.owedTo[target{group, to}] >= manyReceipts {
+		o.owedAt = min(o.owedAt, now)
+	}
 	o.due = min(o.due, o.owedAt)
 }
 
@@ -350,4 +362,5 @@ func (o *Outbox) acknowledge(head *wire.Signals, frames *Frames) {
 		*frames = append(*frames, wire.Addressed[wire.Signals]{To: first.to, Group: first.group, Msg: msg})
 	}
 	o.owed, o.owedAt = o.owed[:0], clocksync.MaxInstant
+	clear(o.owedTo)
 }

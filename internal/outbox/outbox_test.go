@@ -257,6 +257,14 @@ func TestReceipts(t *testing.T) {
 	for _, f := range p.frames {
 		got = append(got, fmt.Sprint(f.Group, "/", f.To, " ", f.Msg.Incarnation, " ", f.Msg.Recorded[0], " ", len(f.Msg.Recorded), " ", len(f.Msg.Signals)))
 	}
+	for n := range uint64(control.MaxKept / 2) { // The target must not have to forget fates.
+		if p.Record(clocksync.Instant(300*ms), "", "a", 3, d(1000+n), "go"); n < control.MaxKept/2-1 && p.Due() != clocksync.Instant(550*ms) {
+			t.Fatalf("due at %v after %d receipts", p.Due(), n+1)
+		}
+	}
+	if p.Due() != clocksync.Instant(300*ms) {
+		t.Errorf("many receipts are due at %v", p.Due())
+	}
 	if d := cmp.Diff([]string{"/a 3 {2 2 stop} 1 0", "/b 3 {2 1 stop} 256 0", "/b 3 {2 259 go} 1 0", "g/a 3 {2 3 stop} 1 0"}, got); d != "" {
 		t.Error(d)
 	}
