@@ -117,11 +117,8 @@ func Bag[B, R any](name string, f func(ctx context.Context, bag *B, found *R) er
 			var found R
 			length, _ := any(&bag).(interface{ Len() int })
 			r.bag = &openBag{
-				len: length.Len,
-				part: func(n int) ([]byte, error) {
-					part := split(&bag, n)
-					return encodeValue("a part of the bag", "", &part)
-				},
+				len:  length.Len,
+				part: func(n int) ([]byte, error) { return encodeValue("a part of the bag", "", new(split(&bag, n))) },
 				rest: func() ([]byte, error) { return encodeValue("the bag", "", &bag) },
 				take: func() ([]byte, error) {
 					data, err := encodeValue("the result", "", &found)
