@@ -152,14 +152,15 @@ func flagTable(t *testing.T, cmd, beside *cobra.Command, old string) string {
 			notes[name[1]] = note
 		}
 	}
-	out := "| flag | help | notes |\n|---|---|---|\n"
+	var out strings.Builder
+	out.WriteString("| flag | help | notes |\n|---|---|---|\n")
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
-		out += strings.TrimSuffix(rows[name]+" "+notes[name], " ") + " |\n"
+		out.WriteString(strings.TrimSuffix(rows[name]+" "+notes[name], " ") + " |\n")
 	}
 	if len(same) > 0 {
-		out += "| " + strings.Join(same, ", ") + " | as for `" + beside.CommandPath() + "` | " + notes["same"] + " |\n"
+		out.WriteString("| " + strings.Join(same, ", ") + " | as for `" + beside.CommandPath() + "` | " + notes["same"] + " |\n")
 	}
-	return out
+	return out.String()
 }
 
 // TestManPages writes them where nothing is yet.
