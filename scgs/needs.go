@@ -51,8 +51,9 @@ func (d *Detector) Needs(dst []Need) []Need {
 	return dst
 }
 
+// sortNeeds sorts needs of different members.
 func sortNeeds(all []Need) {
-	slices.SortStableFunc(all, func(a, b Need) int { return int(a.Member - b.Member) })
+	slices.SortFunc(all, func(a, b Need) int { return int(a.Member - b.Member) })
 }
 
 // NeedsFor appends to dst the group's missing evidence for n, a need of the detector a level

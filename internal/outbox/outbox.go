@@ -69,14 +69,24 @@ type Frames []wire.Addressed[wire.Signals]
 
 // Outbox holds the signals whose final fate is not known.
 type Outbox struct {
-	letters []*pending
-	due     clocksync.Instant // of the next of them, or of the receipts; MinInstant: something has changed
+	letters []*pending             // in the order in which they were posted
+	posted  uint64                 // letters that were ever here
+	to      map[addressee]*pending // of one target and name, the last one first
+	frames  map[target]int         // place of the frame that a target had last in a step; it may be of an earlier step
+	due     clocksync.Instant      // of the next of them, or of the receipts; MinInstant: something has changed
 	owed    []owed
 	owedAt  clocksync.Instant // when they go out; MaxInstant if there are none
 	owedTo  map[target]int    // how many of them
 }
 
 type target struct{ group, to string }
+
+// addressee is a target and the name of a signal.
+type addressee struct{ group, to, name string }
+
+func (l *Letter) addressee() addressee {
+	return addressee{l.Group, l.Signal.Target, l.Signal.Name}
+}
 
 // owed is a receipt that a target is to have: it keeps the fate until then.
 type owed struct {
@@ -92,6 +102,8 @@ type pending struct {
 	attempts int
 	waiting  bool // the target has it and will tell its fate
 	late     bool // it is asked after the deadline
+	number   uint64
+	before   *pending // the one of the same addressee that was posted before
 
 	// of are its decisions before its term was renewed: the target may tell its fate under those.
 	of []control.Decision
@@ -126,7 +138,7 @@ func (p *pending) again(now clocksync.Instant, pause time.Duration) {
 
 // New returns an empty outbox.
 func New() *Outbox {
-	return &Outbox{due: clocksync.MinInstant, owedAt: clocksync.MaxInstant, owedTo: map[target]int{}}
+	return &Outbox{due: clocksync.MinInstant, owedAt: clocksync.MaxInstant, owedTo: map[target]int{}, to: map[addressee]*pending{}, frames: map[target]int{}}
 }
 
 // Len is how many signals have no final fate.
@@ -179,71 +191,133 @@ func (o *Outbox) Post(now clocksync.Instant, head *wire.Signals, l Letter, frame
 	case len(o.letters) >= Limit:
 		return Settled{l, control.Refused, "too many signals wait for their fate"}, false
 	}
-	p := &pending{Letter: l, deadline: now.Add(l.Signal.TTL)}
-	o.letters, o.due = append(o.letters, p), clocksync.MinInstant
-	p.transmit(now, head, frames)
+	p := o.add(&pending{Letter: l, deadline: now.Add(l.Signal.TTL)})
+	o.transmit(p, now, head, frames)
+	o.due = min(o.due, p.next)
 	return Settled{}, true
+}
+
+func (o *Outbox) add(p *pending) *pending {
+	o.posted++
+	at := p.addressee()
+	p.number, p.before = o.posted, o.to[at]
+	o.letters, o.to[at] = append(o.letters, p), p
+	return p
+}
+
+// find returns the letter that a member tells of; nil: there is none.
+func (o *Outbox) find(group, from string, a *wire.Answer) *pending {
+	p := o.to[addressee{group, from, a.Name}]
+	for p != nil && !p.is(group, from, a) {
+		p = p.before
+	}
+	return p
+}
+
+// findDue finds out when the outbox is due, after a letter that was due at an instant is not any more. Letters that were posted
+// together are due together, so that one of the first mostly has the same instant.
+func (o *Outbox) findDue(was clocksync.Instant) {
+	if was > o.due {
+		return
+	}
+	due := o.owedAt
+	for _, p := range o.letters {
+		if due = min(due, p.next); due <= o.due {
+			return
+		}
+	}
+	o.due = due
+}
+
+// remove takes a letter out.
+func (o *Outbox) remove(p *pending) {
+	i, _ := slices.BinarySearchFunc(o.letters, p.number, func(q *pending, number uint64) int { return cmp.Compare(q.number, number) })
+	if i == 0 { // Targets often answer in the order in which they are asked.
+		o.letters[0] = nil
+		o.letters = o.letters[1:]
+	} else {
+		o.letters = slices.Delete(o.letters, i, i+1)
+	}
+	at := p.addressee()
+	switch q := o.to[at]; {
+	case q != p:
+		for q.before != p {
+			q = q.before
+		}
+		q.before = p.before
+	case p.before == nil:
+		delete(o.to, at)
+	default:
+		o.to[at] = p.before
+	}
 }
 
 // transmit sends a signal, in one frame with everything else to the same member in this step,
 // and sets the time of the next attempt. A signal of an older epoch goes out like any other:
 // only its target knows whether it came in time, and the frame tells it the current epoch.
-func (p *pending) transmit(now clocksync.Instant, head *wire.Signals, frames *Frames) {
+func (o *Outbox) transmit(p *pending, now clocksync.Instant, head *wire.Signals, frames *Frames) {
 	if !p.late && now >= p.deadline {
 		p.late, p.attempts, p.deadline = true, 0, now
 	}
 	p.again(now, backoff[min(p.attempts, len(backoff)-1)])
 	p.attempts++
-	frames.Add(head, p.Group, p.Incarnation, p.Signal)
+	o.AddTo(frames, head, p.Group, p.Incarnation, p.Signal)
 }
 
-// Add adds a copy of a signal to an incarnation of its target, which is a member of that group, to
-// the frame of the same target if there is one that is not full.
-func (f *Frames) Add(head *wire.Signals, group string, incarnation uint64, s *control.Signal) {
-	for i := range *f {
-		if a := &(*f)[i]; a.To == s.Target && a.Group == group && a.Msg.Incarnation == incarnation && len(a.Msg.Signals) < wire.MaxSignals && len(a.Msg.Recorded) == 0 {
+// AddTo adds a copy of a signal to an incarnation of its target, which is a member of that group, to
+// the last frame of the same target if that is not full. The outbox does not follow the signal.
+func (o *Outbox) AddTo(frames *Frames, head *wire.Signals, group string, incarnation uint64, s *control.Signal) {
+	to := target{group, s.Target}
+	if i, ok := o.frames[to]; ok && i < len(*frames) {
+		if a := &(*frames)[i]; a.To == s.Target && a.Group == group && a.Msg.Incarnation == incarnation && len(a.Msg.Signals) < wire.MaxSignals && len(a.Msg.Recorded) == 0 {
 			a.Msg.Signals = append(a.Msg.Signals, *s)
 			return
 		}
 	}
+	if len(o.frames) >= Limit { // Of targets that were here at any time.
+		clear(o.frames)
+	}
+	o.frames[to] = len(*frames)
 	msg := *head
 	msg.Incarnation, msg.Signals = incarnation, []control.Signal{*s}
-	*f = append(*f, wire.Addressed[wire.Signals]{To: s.Target, Group: group, Msg: msg})
+	*frames = append(*frames, wire.Addressed[wire.Signals]{To: s.Target, Group: group, Msg: msg})
 }
 
 // UnderWay reports whether a member tells of a signal that has no final fate.
 func (o *Outbox) UnderWay(group, from string, a *wire.Answer) bool {
-	return slices.ContainsFunc(o.letters, func(p *pending) bool { return p.is(group, from, a) })
+	return o.find(group, from, a) != nil
 }
 
 // Answer takes what a member tells of a signal; ok if that settles it. The fate of an unknown
 // signal is a late copy.
 func (o *Outbox) Answer(now clocksync.Instant, group, from string, a *wire.Answer) (s Settled, ok bool) {
-	i := slices.IndexFunc(o.letters, func(p *pending) bool { return p.is(group, from, a) })
-	if i < 0 {
+	p := o.find(group, from, a)
+	if p == nil {
 		return s, false
 	}
-	switch p := o.letters[i]; {
+	switch {
 	case a.Fate == control.Waiting:
-		if p.waiting = true; now < p.deadline {
+		p.waiting = true
+		if was := p.next; now < p.deadline {
 			p.again(now, waitingAgain)
+			o.due = min(o.due, p.next)
+			o.findDue(was)
 		}
-		o.due = clocksync.MinInstant
 		return s, false
 	case a.Fate == control.Duplicate:
-		return o.settle(i, control.Applied, a.Detail), true
+		return o.settle(p, control.Applied, a.Detail), true
 	case a.Fate != control.Applied && p.Signal.Decision != a.Decision:
 		return s, false // The copy of the later term may be applied yet.
 	case a.Fate.Final():
-		return o.settle(i, a.Fate, a.Detail), true
+		return o.settle(p, a.Fate, a.Detail), true
 	}
 	return s, false
 }
 
-func (o *Outbox) settle(i int, f control.Fate, detail string) Settled {
-	s := Settled{o.letters[i].Letter, f, detail}
-	o.letters, o.due = slices.Delete(o.letters, i, i+1), clocksync.MinInstant
-	return s
+func (o *Outbox) settle(p *pending, f control.Fate, detail string) Settled {
+	o.remove(p)
+	o.findDue(p.next)
+	return Settled{p.Letter, f, detail}
 }
 
 // Retry repeats unanswered signals and appends signals past their time, or whose target is
@@ -261,20 +335,20 @@ func (o *Outbox) Retry(now, heard clocksync.Instant, head *wire.Signals, gone fu
 		p := o.letters[i]
 		switch {
 		case gone(&p.Letter):
-			settled = append(settled, o.settle(i, control.Unconfirmed, "the target is gone"))
+			settled = append(settled, o.settle(p, control.Unconfirmed, "the target is gone"))
 		case heard >= p.limit() && p.late:
 			o.Record(now, p.Group, p.Signal.Target, p.Incarnation, p.Signal.Decision, p.Signal.Name)
-			settled = append(settled, o.settle(i, control.Unconfirmed, "the target had it, and does not say what became of it"))
+			settled = append(settled, o.settle(p, control.Unconfirmed, "the target had it, and does not say what became of it"))
 		case heard >= p.limit() && p.waiting:
-			settled = append(settled, o.settle(i, control.Expired, "the target did not get to it in time"))
+			settled = append(settled, o.settle(p, control.Expired, "the target did not get to it in time"))
 		case heard >= p.limit():
 			if p.Recalls { // It may get to it all the same.
 				o.Record(now, p.Group, p.Signal.Target, p.Incarnation, p.Signal.Decision, p.Signal.Name)
 			}
-			settled = append(settled, o.settle(i, control.Unconfirmed, "no answer"))
+			settled = append(settled, o.settle(p, control.Unconfirmed, "no answer"))
 		default:
 			if now >= p.next {
-				p.transmit(now, head, frames)
+				o.transmit(p, now, head, frames)
 				if p.waiting && now < p.deadline {
 					p.again(now, waitingAgain)
 				}
@@ -309,10 +383,14 @@ func (o *Outbox) Kept(after uint64) []Kept {
 
 // Restore puts the letters of another outbox in place of the own ones of later numbers.
 func (o *Outbox) Restore(after uint64, all []Kept) {
-	o.letters = slices.DeleteFunc(o.letters, func(p *pending) bool { return p.Signal.Decision.Number > after })
+	for _, p := range slices.Clone(o.letters) {
+		if p.Signal.Decision.Number > after {
+			o.remove(p)
+		}
+	}
 	o.due = clocksync.MinInstant
 	for _, k := range all[:min(len(all), Limit-len(o.letters))] {
-		o.letters = append(o.letters, &pending{Letter: k.Letter, deadline: k.Deadline, next: clocksync.MinInstant, waiting: k.Waiting, of: k.Of})
+		o.add(&pending{Letter: k.Letter, deadline: k.Deadline, next: clocksync.MinInstant, waiting: k.Waiting, of: k.Of})
 	}
 }
 

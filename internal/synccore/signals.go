@@ -70,7 +70,7 @@ func (c *Core) sendTo(m *member, s *control.Signal, on *occasion, out *Output) {
 		c.postSignal(outbox.Letter{Owner: outbox.Rule, Incarnation: m.incarnation, Signal: new(*s)}, out)
 	case s.Entry > 0: // else the target was in no such region
 		head := c.head()
-		out.Signals.Add(&head, "", m.incarnation, s)
+		c.outbox.AddTo(&out.Signals, &head, "", m.incarnation, s)
 	}
 }
 
