@@ -58,8 +58,8 @@ func benchmarkMemberOf(b *testing.B, cfg agent.Config) *agent.Member {
 	return m
 }
 
-// BenchmarkSet is a state beside a goroutine that tells each as soon as it can, and one
-// that takes 1,000 together.
+// BenchmarkSet is the cost of a state beside a goroutine that reports each at once, and beside a
+// goroutine that takes 1,000 together.
 func BenchmarkSet(b *testing.B) {
 	benchmarkSet(b, func(m *agent.Member) func(state) error { return func(s state) error { return m.Set(s) } })
 }
@@ -249,8 +249,8 @@ func answeringThreads(b *testing.B) (setter, poller *agent.Thread) {
 
 type roundState struct{ N int64 }
 
-// BenchmarkThreadSignal is the way from a state of one thread to the handler in another
-// one that checks its region, and back. Both compute, so it takes two processors.
+// BenchmarkThreadSignal is the way from a state of a thread to the handler in another
+// thread, which checks its region, and back. Both compute, so it takes two processors.
 func BenchmarkThreadSignal(b *testing.B) {
 	setter, poller := answeringThreads(b)
 	took := make([]time.Duration, 0, b.N)

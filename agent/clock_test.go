@@ -17,7 +17,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
-// toldClock is a clock whose quality and intervals are told to it.
+// toldClock is a clock whose quality and intervals the test sets.
 type toldClock struct {
 	mu      sync.Mutex
 	mono    clocksync.Instant
@@ -165,7 +165,7 @@ func (e *elsewhere) move(name string, timeline clocksync.Timeline) {
 	e.welcome(&wire.Welcome{Synchronizer: name, Term: 1})
 }
 
-// truth checks that all bounds that were told hold the time of the timeline that
+// truth checks that all reported bounds hold the time of the timeline that
 // their incarnation has named, and counts them by timeline.
 func (e *elsewhere) truth(t *testing.T) map[clocksync.Timeline]int {
 	t.Helper()
@@ -198,9 +198,9 @@ func (e *elsewhere) truth(t *testing.T) map[clocksync.Timeline]int {
 	return told
 }
 
-// TestTheSynchronizerMoves to a host with another clock: what was stamped by the
-// first one's is never told on the timeline of the second, though the program goes
-// on meanwhile. The log tells what happened, and nothing of it at the first join.
+// TestTheSynchronizerMoves to a host with another clock: a state stamped on the
+// timeline of the first host is never reported on the timeline of the second, though
+// the program continues. The log reports the move, but nothing at the first join.
 func TestTheSynchronizerMoves(t *testing.T) {
 	bustest.Bubble(t, func(t *testing.T) {
 		local := bustest.NewServer(t)
@@ -251,7 +251,7 @@ func TestTheSynchronizerMoves(t *testing.T) {
 	})
 }
 
-// plain leaves out what is not the same each time.
+// plain leaves out the parts that differ each time.
 func plain(_ []string, a slog.Attr) slog.Attr {
 	if a.Key == slog.TimeKey || a.Key == slog.LevelKey {
 		return slog.Attr{}
@@ -285,8 +285,8 @@ func TestDriftsOfBothClocks(t *testing.T) {
 }
 
 // TestNobodyAnswersPings: the bound grows and is degraded, still holds, and comes
-// back, whether the server was away or the synchronizer did not answer. States go
-// on meanwhile, without a new incarnation.
+// back, whether the server was away or the synchronizer did not answer. States
+// continue meanwhile, without a new incarnation.
 func TestNobodyAnswersPings(t *testing.T) {
 	t.Cleanup(agent.SetPeerStale(20 * time.Millisecond))
 	bustest.Bubble(t, func(t *testing.T) {

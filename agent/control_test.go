@@ -186,9 +186,9 @@ func TestHoldEnds(t *testing.T) {
 	})
 }
 
-// TestCanceledWithoutControl: who leads falls silent, though the server is there. A region is
-// cancelled after its time, once, and a signal that was on the way finds it over. What that
-// came to is told when somebody leads again.
+// TestCanceledWithoutControl: the leader falls silent, though the server is there. A region is
+// cancelled after its time, once, and a signal that was on the way finds it over. Its fate is
+// reported to the next leader.
 func TestCanceledWithoutControl(t *testing.T) {
 	joined(t, func(t *testing.T, m *agent.Member, f *fake, _ *bustest.Server) {
 		check(t, m.Set(state{Phase: "search"}))
@@ -253,7 +253,7 @@ func TestCanceledWithoutControl(t *testing.T) {
 	})
 }
 
-// TestSilenceIsProven: what was sent is waited for before control is lost. While the server
+// TestSilenceIsProven: the member waits for sent messages before control is lost. While the server
 // stands still nothing is known, until the connection is given up.
 func TestSilenceIsProven(t *testing.T) {
 	joined(t, func(t *testing.T, m *agent.Member, f *fake, local *bustest.Server) {

@@ -8,8 +8,8 @@ import (
 	"github.com/gopegasus/pegasus/agent"
 )
 
-// A member searches until the synchronizer finds that everyone is idle. A better
-// result of somebody else is adopted on the way.
+// A member searches until the synchronizer finds that everyone is idle. It adopts
+// a better result of another member on the way.
 func Example() {
 	type State struct {
 		Phase string
@@ -67,7 +67,7 @@ func ExampleStateOf() {
 	}
 	defer m.Close()
 
-	load, err := agent.StateOf[Load](m) // Load is compared with what the configuration declares.
+	load, err := agent.StateOf[Load](m) // Load is compared with the state that the configuration declares.
 	if err != nil {
 		log.Print(err)
 		return

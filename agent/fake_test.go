@@ -115,7 +115,7 @@ func (f *fake) publish(subject string, frame []byte, err error) {
 	}
 }
 
-// lead has the fake beat as whoever leads does, until it is told to stop.
+// lead has the fake beat as a leader does, until the test stops it.
 func (f *fake) lead(term uint64) (stop func()) {
 	done := make(chan struct{})
 	var beating sync.WaitGroup

@@ -10,8 +10,8 @@ import (
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
-// TestClockThatWentBack: a process whose clock is behind that of its earlier life goes above
-// the incarnation that it is told of, and joins.
+// TestClockThatWentBack: a process whose clock is behind the clock of its earlier life takes an
+// incarnation above the one that it receives, and joins.
 func TestClockThatWentBack(t *testing.T) {
 	bustest.Bubble(t, func(t *testing.T) {
 		local := bustest.NewServer(t)
@@ -37,7 +37,7 @@ func TestClockThatWentBack(t *testing.T) {
 	})
 }
 
-// TestTwoOfOneName: of two processes that live the one that has come last has the name. They do
+// TestTwoOfOneName: of two living processes, the last to come has the name. They do
 // not contend for it, and when it leaves the other comes back, with its state.
 func TestTwoOfOneName(t *testing.T) {
 	bustest.Bubble(t, func(t *testing.T) {

@@ -176,7 +176,7 @@ synchronizers:
 	})
 }
 
-// faulty is a clock that panics once it is told to.
+// faulty is a clock that panics once the test asks for it.
 type faulty struct {
 	clocksync.Clock
 	on atomic.Bool
@@ -184,7 +184,7 @@ type faulty struct {
 }
 
 func (c *faulty) Now() clocksync.Stamp {
-	if c.on.Load() && c.n.Add(1) == 2 { // The first reading is that of Set itself.
+	if c.on.Load() && c.n.Add(1) == 2 { // The first reading is made by Set itself.
 		panic("the clock is broken")
 	}
 	return c.Clock.Now()
@@ -240,8 +240,8 @@ func TestTheLastThreadLeaves(t *testing.T) {
 	})
 }
 
-// TestTimeTakesATurn: what only time makes due is not left until somebody has something
-// to say.
+// TestTimeTakesATurn: work that time makes due does not wait until a caller has something
+// to report.
 func TestTimeTakesATurn(t *testing.T) {
 	const config = `
 synchronizers:

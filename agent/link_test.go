@@ -49,7 +49,7 @@ func (l *linkLog) add(format string, args ...any) {
 	l.lines = append(l.lines, fmt.Sprintf(format, args...))
 }
 
-// take takes what was told since the last time: the phase, and the letter of each member with a
+// take takes the changes reported since the last time: the phase, and the letter of each member with a
 // number for each life.
 func (l *linkLog) take() string {
 	l.mu.Lock()

@@ -133,7 +133,7 @@ func (s *station) phases(b *wire.Bundle, member string) (phases []string, last w
 	return phases, last
 }
 
-// TestNodeSpeaksForItsProcessors: over one subject, in one message what is due; one
+// TestNodeSpeaksForItsProcessors: over one subject, in one message all due frames; one
 // probe is answered for all, with evidence late enough; the end of the last block comes
 // with its result before it and evidence of all behind it; and a result that may have
 // been lost comes again.
@@ -169,7 +169,7 @@ func TestNodeSpeaksForItsProcessors(t *testing.T) {
 		s.send(s.subjects.Probe("n"), frame, err)
 		b := s.next()
 		for b.Of == 0 || b.Version == 0 {
-			b = s.next() // What was under way.
+			b = s.next() // The message that was under way.
 		}
 		if len(b.Listed) != 2 || b.Of != b.Version {
 			t.Fatalf("evidence of %d processors answers a probe of both: %+v", len(b.Listed), b)

@@ -79,8 +79,8 @@ func (p *processor) learn() (err error) {
 	return err
 }
 
-// fits compares the state that the code of a block declares for its threads with that
-// of the program. The lock is held.
+// fits compares the state that the code of a block declares for its threads with the
+// declaration of the program. The lock is held.
 func (p *processor) fits(block string) error {
 	plan := p.levels[block]
 	if plan == nil {
@@ -101,8 +101,8 @@ func (p *processor) fits(block string) error {
 	return nil
 }
 
-// admittedAgain follows a synchronizer that declares another state for blocks: that
-// of another program. The lock is held.
+// admittedAgain follows a synchronizer that declares another state for blocks: the
+// state of another program. The lock is held.
 func (p *processor) admittedAgain() {
 	declared := p.m.core.Codec().Schema()
 	if err := p.learn(); err != nil {

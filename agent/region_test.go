@@ -66,8 +66,8 @@ func TestHandlerErrorComesOutOfTheCheck(t *testing.T) {
 	})
 }
 
-// TestCancellation is P9: the region is left, its handler runs, the program goes
-// on after the region.
+// TestCancellation is P9: the region is left, its handler runs, the program
+// continues after the region.
 func TestCancellation(t *testing.T) {
 	joined(t, func(t *testing.T, m *agent.Member, f *fake, _ *bustest.Server) {
 		var n, waiting uint64

@@ -219,7 +219,7 @@ func TestLeaveEarly(t *testing.T) {
 		})
 	}
 	joined(t, func(t *testing.T, m *agent.Member, _ *fake, _ *bustest.Server) {
-		if err := m.Leave(nil); err == nil || err.Error() != "agent: leave: the context is nil: pass context.Background(), or a context with a deadline" { //nolint:staticcheck // What is refused.
+		if err := m.Leave(nil); err == nil || err.Error() != "agent: leave: the context is nil: pass context.Background(), or a context with a deadline" { //nolint:staticcheck // A nil context is refused.
 			t.Error(err)
 		}
 	})

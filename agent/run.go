@@ -97,8 +97,8 @@ func (m *Member) publishBatch(s *sender, subject string, b wire.Batch) {
 	}
 }
 
-// send publishes one frame. What cannot be sent shows as a gap later, and is
-// told again from the ring.
+// send publishes one frame. A lost frame shows as a gap later, and its reports
+// are sent again from the ring.
 func (m *Member) send(s *sender, subject string, frame []byte, err error) {
 	if err != nil {
 		m.log.Error("a message could not be encoded", "subject", subject, "error", err)

@@ -24,8 +24,8 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// greeter is a synchronizer played by a test, which welcomes whoever comes and keeps what is
-// told.
+// greeter is a synchronizer played by a test, which welcomes all members and keeps their
+// reports.
 type greeter struct {
 	t        *testing.T
 	bus      *bus.Bus
@@ -126,7 +126,7 @@ func (g *greeter) batch(member string, frame []byte) {
 	}
 }
 
-// is reports on what is kept.
+// is reports on the kept frames.
 func (g *greeter) is(f func() bool) func() bool {
 	return func() bool {
 		g.mu.Lock()
@@ -156,7 +156,7 @@ func tell(t *testing.T, m *agent.Member, n int64) {
 
 // TestMembersShareAConnection: the first member speaks for itself. From the second one on
 // one message has what all of them say, and evidence of all, and says once a heartbeat whose
-// it is; one that wants a connection of its own stays out of it.
+// it is; a member that wants a connection of its own stays out of it.
 func TestMembersShareAConnection(t *testing.T) {
 	t.Parallel()
 	g, url := greet(t, embedded.Options{})
@@ -234,7 +234,7 @@ func TestManyJoinAtOnce(t *testing.T) {
 }
 
 // TestLateStateOfABatch: a state that comes long after the time of the batch before it is
-// told after its own time, not with the next heartbeat.
+// sent after its own time, not with the next heartbeat.
 func TestLateStateOfABatch(t *testing.T) {
 	t.Parallel()
 	g, url := greet(t, embedded.Options{})
@@ -305,7 +305,7 @@ func (given) Now() clocksync.Stamp {
 
 func (given) Quality() clocksync.Quality { return clocksync.Quality{Source: "given"} }
 
-// TestJoinGivesUpWhileAnotherConnects: the end of one Join is not that of another one that
+// TestJoinGivesUpWhileAnotherConnects: a Join that ends does not end another Join that
 // waits for the same connection.
 func TestJoinGivesUpWhileAnotherConnects(t *testing.T) {
 	t.Parallel()
@@ -326,8 +326,8 @@ func TestJoinGivesUpWhileAnotherConnects(t *testing.T) {
 	testwait.Until(t, "its state", g.is(func() bool { return g.told["a"] == 1 }))
 }
 
-// TestNameTaken: a second member of one name on a connection is refused at once, and hurts
-// nobody.
+// TestNameTaken: a second member with the same name on a connection is refused at once, and
+// harms no other.
 func TestNameTaken(t *testing.T) {
 	t.Parallel()
 	g, url := greet(t, embedded.Options{})
@@ -377,7 +377,7 @@ func TestNotPermittedToJoin(t *testing.T) {
 	}
 }
 
-// TestJoinWhileTheServerIsAway: the error of a second member is that of the first one.
+// TestJoinWhileTheServerIsAway: a second member gets the same error as the first one.
 func TestJoinWhileTheServerIsAway(t *testing.T) {
 	t.Parallel()
 	s, err := embedded.Start(embedded.Options{})
@@ -487,8 +487,8 @@ func notPermitted(t *testing.T, given bool, publish ...string) {
 	testwait.Until(t, "the log line", func() bool { return strings.Contains(log.String(), want) })
 }
 
-// TestOneMemberSeesTheClockChange: what the shared clock rests on is told to all members, also
-// if a state of one of them has shown it first.
+// TestOneMemberSeesTheClockChange: all members learn of a change of the shared clock, also
+// if a state of a single member has shown it first.
 func TestOneMemberSeesTheClockChange(t *testing.T) {
 	t.Parallel()
 	_, url := greet(t, embedded.Options{})

@@ -63,7 +63,7 @@ func TestANilThreadOption(t *testing.T) {
 }
 
 // TestThreads is the way of the paper's two levels: threads report to the
-// synchronizer in their process, which cancels their regions by itself; its
+// synchronizer in their process, which cancels their regions without the group; its
 // summary makes the group's predicate true, whose signal comes down into the
 // process's region and is seen by the predicates of the threads.
 func TestThreads(t *testing.T) {

@@ -56,8 +56,8 @@ func newTurns(lock sync.Locker) *turns {
 
 func (t *turns) lookAt(at clocksync.Instant) { t.look.Store(int64(at)) }
 
-// isWorthAsking reports whether a caller has reason to ask for a turn. It needs no lock: of what
-// the caller itself has marked it knows. The clock is read only where it matters.
+// isWorthAsking reports whether a caller has reason to ask for a turn. It needs no lock: it sees
+// the marks of the caller itself. The clock is read only where it matters.
 func (t *turns) isWorthAsking(now func() clocksync.Instant) bool {
 	at := clocksync.Instant(t.look.Load())
 	return at == clocksync.MinInstant || at != clocksync.MaxInstant && at <= now()
@@ -125,7 +125,7 @@ func (t *turns) awaitTurn(stop <-chan struct{}) bool {
 }
 
 // pauseCallers says when callers may take turns again, after one of so many states that is over
-// now. One that took long is not dear yet: its goroutine may have been stopped.
+// now. A single long turn is not dear yet: its goroutine may have been stopped.
 func (t *turns) pauseCallers(now clocksync.Instant, took time.Duration, states int, signals bool) {
 	most := dearState * time.Duration(max(states, 1))
 	if took <= most {

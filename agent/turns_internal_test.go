@@ -32,8 +32,8 @@ func newTestTurns(t *testing.T) *turns {
 	return turns
 }
 
-// TestWhoIsInATurn: one at a time, and only when one is due; who brings more meanwhile
-// leaves it to who is in one.
+// TestWhoIsInATurn: one goroutine at a time, and only when a turn is due; a goroutine that brings
+// more meanwhile leaves it to the one in the turn.
 func TestWhoIsInATurn(t *testing.T) {
 	turns := newTestTurns(t)
 	if turns.isWorthAsking(at(second)) || turns.beginTurn(second, true) {
@@ -43,7 +43,7 @@ func TestWhoIsInATurn(t *testing.T) {
 	if !turns.isWorthAsking(at(second)) || !turns.beginTurn(second, true) {
 		t.Fatal("the turn that is due is not the caller's")
 	}
-	turns.until = clocksync.MaxInstant // As who takes what is due does.
+	turns.until = clocksync.MaxInstant // As the goroutine that takes due turns does.
 	turns.bringForward(second + 1)
 	if turns.isWorthAsking(at(second+2)) || turns.beginTurn(second+2, true) || turns.beginTurn(second+2, false) {
 		t.Error("two are in a turn")
@@ -57,7 +57,7 @@ func TestWhoIsInATurn(t *testing.T) {
 	}
 }
 
-// TestHandOver: a turn that is due later is the goroutine's in time, which is told once.
+// TestHandOver: the goroutine takes a turn that is due later in time, and is woken once.
 func TestHandOver(t *testing.T) {
 	turns := newTestTurns(t)
 	turns.bringForward(2 * second)
@@ -150,7 +150,7 @@ func TestDearTurns(t *testing.T) {
 	}
 }
 
-// TestCloseTurns: nobody begins one any more, and calm waits for who is in one.
+// TestCloseTurns: no goroutine begins a turn any more, and calm waits for the end of a turn.
 func TestCloseTurns(t *testing.T) {
 	turns := newTestTurns(t)
 	turns.seizeTurn()

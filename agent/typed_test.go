@@ -160,7 +160,7 @@ func TestStateIsBoundAgain(t *testing.T) {
 
 // TestStateGoesOn where another state is declared since, without another Set: at once if the
 // program's type fits that, else as soon as one is declared that it fits. Until then the
-// synchronizer is told the type, which it refuses, and the log names the field.
+// synchronizer receives and refuses the type, and the log names the field.
 func TestStateGoesOn(t *testing.T) {
 	var log lines
 	bubbleJoin(t, agent.Config{Group: "g", Name: "w", Logger: slog.New(slog.NewTextHandler(&log, nil))}, func(t *testing.T, m *agent.Member, f *fake) {
@@ -236,7 +236,7 @@ func TestStateGoesOn(t *testing.T) {
 		}
 		check(t, s.Set(state{Phase: "search", Load: 2}))
 		declare(7, scgs.Schema{declared[0]})
-		check(t, m.Set(struct{ Phase string }{"idle"})) // A type that fits what is declared ends it as well.
+		check(t, m.Set(struct{ Phase string }{"idle"})) // A type that fits the declaration ends it as well.
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
 		told(`[idle]`)
@@ -246,8 +246,8 @@ func TestStateGoesOn(t *testing.T) {
 	})
 }
 
-// TestLostStatesAreLogged: who sets states faster than they can be told is told so, at most once
-// a minute, with how many are lost.
+// TestLostStatesAreLogged: the log of a program that sets states faster than they can be sent says
+// so, at most once a minute, with the number of lost states.
 func TestLostStatesAreLogged(t *testing.T) {
 	var log lines
 	logger := slog.New(slog.NewTextHandler(&log, nil))
@@ -341,8 +341,8 @@ func TestStateOfThreads(t *testing.T) {
 	})
 }
 
-// TestStateOfChangesNothing: what a process is shows with the first state, not with a
-// State of a type that only fits beside threads, nor with one that is refused.
+// TestStateOfChangesNothing: the kind of a process shows with the first state, not with a
+// State of a type that only fits beside threads, nor with a refused one.
 func TestStateOfChangesNothing(t *testing.T) {
 	type groupState struct {
 		Busy int
@@ -450,7 +450,7 @@ func allocatesNothing(t *testing.T, what string, set func()) {
 		set()
 	}
 	least := math.Inf(1)
-	for range 4 { // What is told meanwhile is in one of them.
+	for range 4 { // States reported meanwhile are in one of them.
 		least = min(least, testing.AllocsPerRun(100, set))
 	}
 	if least > 0 {

@@ -98,7 +98,7 @@ func TestTwoNamesAtOnce(t *testing.T) {
 	t.Logf("%d of 10 times both led for a moment", both)
 }
 
-// TestClaim: who has led longer continues, and says so; the other one ends.
+// TestClaim: the process that has led longer continues, and says so; the other one ends.
 func TestClaim(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

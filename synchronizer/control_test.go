@@ -167,7 +167,7 @@ func TestTellsOfManyMembers(t *testing.T) {
 	}
 }
 
-// TestTellsWatchers: events are told while somebody watches, and not before.
+// TestTellsWatchers: events are published while a client watches, and not before.
 func TestTellsWatchers(t *testing.T) {
 	server := serve(t, 0)
 	s := start(t, server.URL(), pair, synchronizer.Options{})

@@ -40,9 +40,8 @@ var (
 	ErrNoPredicate = errors.New("no such predicate")
 )
 
-// OptionsError is what Start fails with if nothing can be started by the Options: by
-// themselves, or with the configuration. It has done nothing then, and will fail again
-// until they are changed. Find it with errors.As.
+// OptionsError is the error of Start if it refuses the Options, alone or with the
+// configuration. It has done nothing then, and will fail again until they are changed. Find it with errors.As.
 type OptionsError struct {
 	Faults []error // all of them; each says what to do
 }

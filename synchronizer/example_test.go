@@ -68,7 +68,7 @@ func ExampleFormatProgram() {
 	//    └─ JOIN
 }
 
-// An observer is told what was decided, and on what.
+// An observer receives each decision with its witness.
 func ExampleStart() {
 	server, err := embedded.Start(embedded.Options{})
 	check(err)

@@ -74,8 +74,8 @@ func TestBelieved(t *testing.T) {
 	check("the last of all", farTerm+1<<32-1, 0)
 }
 
-// TestMemberLiesAboutTheTerm: neither does the leader end for it, nor does the one that stands by
-// begin, members obey on, and it takes over later.
+// TestMemberLiesAboutTheTerm: the leader does not end for it, the standby does not begin, members
+// still obey, and the standby takes over later.
 func TestMemberLiesAboutTheTerm(t *testing.T) {
 	w := newWarm(t)
 	first, events, log := w.run(warmConfig, Options{})
@@ -120,8 +120,8 @@ func TestNobodyIsTakenInForATerm(t *testing.T) {
 	}
 }
 
-// TestHasLedAndEnded: a process that says that it ends, in a later term, leads no more: this one goes
-// on above it.
+// TestHasLedAndEnded: a process that says that it ends, in a later term, leads no more: this one
+// continues with a term above it.
 func TestHasLedAndEnded(t *testing.T) {
 	w := newWarm(t)
 	s, _, _ := w.run(warmConfig, Options{})

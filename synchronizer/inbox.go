@@ -240,7 +240,7 @@ func (b *inbox) of(it *item) *waiting {
 }
 
 // tooMuch is a sender that has its share of the inbox or more, and two messages at least: the
-// one that adds to what it has, if it is such a one. It is nil if that has to do without.
+// sender of the new message, if it is such a sender. It is nil if there is none.
 func (b *inbox) tooMuch(adds *waiting, cost int) *waiting {
 	if len(b.active) == 0 {
 		return nil
@@ -370,8 +370,8 @@ func (b *inbox) age(now clocksync.Instant, w *waiting) time.Duration {
 	return now.Sub(max(b.nodes[w.first].at, b.since))
 }
 
-// isMuch reports whether a sender has a quarter of its share of what waits or more, and two
-// messages at least: who has less is not why the core falls behind.
+// isMuch reports whether a sender has a quarter of its share of the waiting messages or more, and
+// two messages at least: a sender with less does not cause the core to fall behind.
 func (b *inbox) isMuch(w *waiting) bool {
 	return w.messages > 1 && 4*w.cost >= b.cost/len(b.active)
 }
@@ -397,7 +397,7 @@ func (b *inbox) shedOld(now clocksync.Instant) {
 	}
 }
 
-// turn is who is first. Somebody is.
+// turn returns the first sender. There must be one.
 func (b *inbox) turn() *waiting {
 	if b.fresh.first != nil {
 		return b.fresh.first

@@ -96,8 +96,8 @@ func TestOneFloods(t *testing.T) {
 	}
 }
 
-// TestAllTooMuch: all send three times what is taken. Each gets its share, the newest of each is
-// among it, and what waits is soon no older than it may be.
+// TestAllTooMuch: all together send three times as much as the core takes. Each gets its share, with
+// its newest message, and waiting messages are soon no older than they may be.
 func TestAllTooMuch(t *testing.T) {
 	const members, perTurn = 50, 5
 	b, order := newInbox(inboxBytes), inOrder{t, map[string]int{}}
@@ -346,7 +346,7 @@ func TestShedIsUnknown(t *testing.T) {
 			s.truth(t, predicates.True)
 			held := len(s.verdicts)
 
-			// Report 3 of a, that n is 5, is shed. Of what b says nothing follows.
+			// Report 3 of a, that n is 5, is shed. Nothing follows from the reports of b.
 			s.says(by, b, 0, s.batch(b, 2, ms(100), 7))
 			s.says(by, b, 0, s.batch(b, 3, ms(200), 7))
 			if len(s.verdicts) != held {
@@ -415,7 +415,7 @@ func TestFeedIsBounded(t *testing.T) {
 	}
 }
 
-// TestStatusTellsWhatIsShed of whom, those that have lost most first.
+// TestStatusTellsWhatIsShed: the senders of shed messages, the largest losses first.
 func TestStatusTellsWhatIsShed(t *testing.T) {
 	c := newCrowd(t, configText(1, 1), Options{})
 	c.s.in.mu.Lock()
@@ -435,7 +435,7 @@ func TestStatusTellsWhatIsShed(t *testing.T) {
 }
 
 // TestNothingFalseOfWhatIsShed: members change at random, and of their messages, alone or by a
-// multiplexer, many are shed at random, in runs as the inbox does it. What is found true was true then.
+// multiplexer, many are shed at random, in runs as the inbox does it. All that the core finds true was true then.
 func TestNothingFalseOfWhatIsShed(t *testing.T) {
 	const members, states, step = 3, 60, 4 * time.Millisecond
 	cfg := strings.ReplaceAll(configText(members, 1), "> 0", fmt.Sprintf(">= %d and all(members, true)", members))
@@ -493,8 +493,8 @@ func TestNothingFalseOfWhatIsShed(t *testing.T) {
 	}
 }
 
-// TestQuietAreNotCut: while the core is at one long step, one floods and others say a little. What
-// they have said is not shed with what is too much.
+// TestQuietAreNotCut: during one long step of the core, one sender floods and others send a little.
+// Their messages are not shed with the flood.
 func TestQuietAreNotCut(t *testing.T) {
 	b, order := newInbox(inboxBytes), inOrder{t, map[string]int{}}
 	now, flood, said := clocksync.Instant(0), 0, 0

@@ -101,8 +101,8 @@ type lineEnd struct {
 	inputs uint64 // so far
 }
 
-// newRecorder begins the journal of a core with its header, or carries on the one
-// that the core was resumed from.
+// newRecorder begins the journal of a core with its header, or continues the journal
+// from which the core was resumed.
 func newRecorder(level *plan.Level, core synccore.Options, opt *Options, from *resumed, now clocksync.Instant) *recorder {
 	j := &recorder{
 		w: opt.Journal, log: opt.Logger, limit: uint64(opt.JournalLimit), //nolint:gosec // Start has checked it.

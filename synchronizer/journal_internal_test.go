@@ -177,7 +177,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestFullDiskIsNotResumed: a journal that could not be ended is refused, by what it says or by what was noted.
+// TestFullDiskIsNotResumed: a journal that could not be ended is refused, by its own text or by the note beside it.
 func TestFullDiskIsNotResumed(t *testing.T) {
 	t.Parallel()
 	for _, stubborn := range []bool{false, true} {

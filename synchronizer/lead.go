@@ -59,12 +59,12 @@ type leading struct {
 	term  atomic.Uint64 // 0 before it leads; the loop alone raises it
 	nonce uint64        // of this process
 	leads atomic.Bool   // what members say counts
-	told  atomic.Uint64 // the latest term that is stored, or was told before it leads, or by one that has ended
+	told  atomic.Uint64 // the latest term that is stored, or was heard before it leads, or from a process that has ended
 
 	over  atomic.Pointer[beat] // the greatest beat that is above the own one
 	heard chan struct{}        // capacity 1: another process has said that it leads
 	beats beats
-	claim atomic.Pointer[claim] // the last one that was heard
+	claim atomic.Pointer[claim] // the last claim that was heard
 	// cutOff counts how often the server was away.
 	cutOff atomic.Uint64
 

@@ -558,8 +558,8 @@ func sendBeat(t *testing.T, b *bus.Bus, is beat) {
 	}
 }
 
-// TestBeats: whoever hears a beat below its own continues and answers it; the own beat, one
-// that nobody can have come to, and what is no beat, are nothing. The last one says so.
+// TestBeats: a process that hears a beat below its own continues and answers it. It ignores its own
+// beat, an impossible beat, and bytes that are no beat. It reports the latter.
 func TestBeats(t *testing.T) {
 	server, log := bustest.NewServer(t), &lines{}
 	b := server.Connect(bus.Options{})

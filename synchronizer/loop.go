@@ -56,14 +56,14 @@ type loop struct {
 	inside  bool // it is part of a bundle, which is one message
 	// Messages that the counters lack.
 	messages uint64
-	// What the counters lack that others read: frames by kind, those of no kind among the
-	// metrics included, and what the steps since have come to.
+	// What the counters lack that others read: frames by kind, also of kinds without a
+	// metric, and the results of the steps since.
 	frames [synccore.InAck + 1]uint64
 	behind bool
 
 	timeline clocksync.Timeline // of the reference clock, as the core knows it
-	// Whether it was looked at since the loop has last taken messages: what was
-	// stamped after the clock stood still is not among them.
+	// Whether it was looked at since the loop has last taken messages: messages that were
+	// stamped after the clock stood still are not among them.
 	looked bool
 
 	bodies map[string]*gathered // by processor: a body that comes in pieces
@@ -273,8 +273,8 @@ func (l *loop) announceLeader() {
 	})
 }
 
-// tick steps the core when its time has come, or when the last step left what it had to
-// ask for to one that did not come. While the server is away nobody can be heard, so
+// tick steps the core when its time has come, or when the last step left its requests to
+// a step that did not come. While the server is away nobody can be heard, so
 // nobody is silent: the core notices that it was away.
 func (l *loop) tick() {
 	now := l.opt.now()

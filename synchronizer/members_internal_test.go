@@ -11,8 +11,8 @@ import (
 	"github.com/gopegasus/pegasus/internal/testwait"
 )
 
-// TestMembersTellTheirTerm: members that run continue with a synchronizer of which nothing is
-// left but what they know, whose wall clock was set back; and so they do with one that
+// TestMembersTellTheirTerm: members that run continue with a synchronizer that has lost all but
+// their knowledge, and whose wall clock was set back; and also with a synchronizer that
 // began without them.
 func TestMembersTellTheirTerm(t *testing.T) {
 	defer func(short time.Duration) { learnTime = short }(learnTime)

@@ -171,7 +171,7 @@ func (f *fates) await(c *crowd, n int, want control.Fate) {
 
 // TestSignalsToAnotherGroupThatGetLost drives a member of another group by hand: lost signals
 // are sent again, a signal after its region entry is ignored, and a member that has restarted
-// gets only what was decided on its own entries.
+// gets only the signals of decisions on its own entries.
 func TestSignalsToAnotherGroupThatGetLost(t *testing.T) {
 	var journal bytes.Buffer
 	var told fates
@@ -270,7 +270,7 @@ synchronizers:
 	w2.flush()
 	told.await(c, 4, control.Applied)
 
-	// What does not concern it is passed over, and what is no message is refused.
+	// It passes over messages that do not concern it, and refuses bytes that are no message.
 	stats := c.s.Stats()
 	gone, err := wire.AppendGone(nil, &wire.Gone{Member: "w1", Incarnation: 6, First: 2})
 	if err != nil {
@@ -343,7 +343,7 @@ synchronizers:
 	}
 }
 
-// TestPeopleWatch: who asks for the status is told to the core, once a second at most.
+// TestPeopleWatch: the core learns that people ask for the status, once a second at most.
 func TestPeopleWatch(t *testing.T) {
 	c := newCrowd(t, `
 synchronizers:

@@ -173,7 +173,7 @@ func TestSignalsToAnotherGroup(t *testing.T) {
 }
 
 // TestSignalsToBlocks: a predicate of group g cancels blocks that run on nodes of
-// group workers, whose processors are told of and spoken to together.
+// group workers. One message names and reaches all processors of a node.
 func TestSignalsToBlocks(t *testing.T) {
 	url, w := runProgram(t, `
 synchronizers:

@@ -24,7 +24,7 @@ program:
     seq: [%s]
 `
 
-// pinLeg are the times of one program: from the order to start a block to its first
+// pinLeg are the times of a program: from the order to start a block to its first
 // line, and of blocks that compute, or stream through memory, one on each core.
 type pinLeg struct {
 	mu      sync.Mutex
@@ -33,7 +33,7 @@ type pinLeg struct {
 }
 
 // BenchmarkPin runs the same blocks on a node whose processors are pinned to one core
-// each, and on one that is not, in turns. The ratios are pinned to not pinned.
+// each, and on a node without pinning, in turns. The ratios are pinned to not pinned.
 func BenchmarkPin(b *testing.B) {
 	legs := map[bool]*pinLeg{}
 	for _, pin := range []bool{false, true} {

@@ -31,8 +31,8 @@ func spread(g monitor.GlobalState) (predicates.Truth, string) {
 	return predicates.False, ""
 }
 
-// A predicate in Go fires, signals and is told like one of the configuration; one
-// that panics is unknown, is counted and stops nothing.
+// A predicate in Go fires, signals and is reported like a predicate of the configuration. A
+// predicate that panics is unknown, is counted and stops nothing.
 func TestGoPredicate(t *testing.T) {
 	server, w := serve(t, 0), newWatch()
 	var log bytes.Buffer // Written on the synchronizer's goroutine, read after Close.

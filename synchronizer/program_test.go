@@ -141,7 +141,7 @@ program:
 type errorState struct{ Error float64 }
 
 // TestProgramLoops runs blocks on two nodes until a predicate holds at the JOIN. The
-// clock of one node is measured against the synchronizer's, so that evidence is late
+// first node's clock is measured against the synchronizer's, so that evidence is late
 // enough only some time after it was asked for.
 func TestProgramLoops(t *testing.T) {
 	url, w := runProgram(t, roundsProgram)
@@ -467,7 +467,7 @@ program:
 	}
 }
 
-// TestBodiesOfStrangers: a result of a run that never was is refused; of two of one
+// TestBodiesOfStrangers: a result of a run that never was is refused; of two results of a
 // run the first counts.
 func TestBodiesOfStrangers(t *testing.T) {
 	reader := sdkmetric.NewManualReader()

@@ -154,8 +154,8 @@ func TestReplayOfGoPredicatesWithRedactedFields(t *testing.T) {
 	}
 }
 
-// TestResumeWithoutRedactedValues: a run does not continue from a journal that lacks what its
-// predicates read, and does from one that has it.
+// TestResumeWithoutRedactedValues: a run does not continue from a journal that lacks a field that
+// its predicates read, and does from a journal that has all of them.
 func TestResumeWithoutRedactedValues(t *testing.T) {
 	const refused = "the journal does not tell how the run stood: predicate later cannot be judged: the predicate fires after many, which depends on redacted fields: start without --resume"
 	for config, want := range map[string]string{redacted: refused, unread: ""} {

@@ -186,7 +186,7 @@ type replay struct {
 	digest  journal.Digest
 	result  Replayed
 
-	// The wall clock's time at an instant of the run, or of the one that carries it on.
+	// The wall clock's time at an instant of the run, or of the run that continues it.
 	began time.Time
 	since clocksync.Instant
 	last  clocksync.Instant // of the last input, or of the time at which the replay ends
@@ -196,7 +196,7 @@ type replay struct {
 
 	changed      *synccore.Core // nil without a changed configuration
 	changedOut   synccore.Output
-	changedEpoch uint64 // in force
+	changedEpoch uint64 // the current one
 	columns      []int  // of the recorded rows, for each field of the changed state
 	batch        wire.Batch
 	judgments    map[string]*judgments

@@ -46,7 +46,7 @@ type resumed struct {
 	level     *plan.Level // that is followed, after all reloads
 	journal   *journal.Reader
 	digest    journal.Digest
-	reference clocksync.Domain // by which its instants are told
+	reference clocksync.Domain // the clock of its instants
 	timeline  clocksync.Timeline
 	now       clocksync.Instant // of the last input
 	last      int               // its line

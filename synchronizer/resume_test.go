@@ -15,8 +15,8 @@ import (
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
-// TestProgramIsTakenUp ends the synchronizer of a program again and again, and goes
-// on from its journal: no block runs twice, and the result is that of an undisturbed
+// TestProgramIsTakenUp ends the synchronizer of a program again and again, and continues
+// from its journal: no block runs twice, and the result is the same as in an undisturbed
 // run. The time of silence is longer than any machine stands still: after it a run of an earlier
 // life whose result has not come is run again.
 func TestProgramIsTakenUp(t *testing.T) {
@@ -136,7 +136,7 @@ func TestProgramIsTakenUp(t *testing.T) {
 	}
 }
 
-// TestTakenUpAfterAReload: the text that was in force last continues, and no other.
+// TestTakenUpAfterAReload: the run continues with the configuration that it had last.
 func TestTakenUpAfterAReload(t *testing.T) {
 	server, err := embedded.Start(embedded.Options{})
 	if err != nil {
@@ -197,7 +197,7 @@ func TestTakenUpAfterAReload(t *testing.T) {
 
 // TestTakenUpWithoutTheTail: the journal lacks what came after the first start, as after a loss
 // of power on a disk that had not written it, and the node has continued. The program ends all
-// the same, whether the second block runs, has run, or the first one's end is what is lost.
+// the same, whether the second block runs, has run, or the end of the first one is lost.
 func TestTakenUpWithoutTheTail(t *testing.T) {
 	t.Parallel()
 	const done, text = program.Done, `

@@ -44,7 +44,7 @@ type heardBeat struct {
 	beat
 
 	at    clocksync.Instant
-	since clocksync.Instant // of one that stands by: it was told of, or warm last
+	since clocksync.Instant // of a standby: when it was announced, or was last warm
 }
 
 // noteBeat keeps the beats of the leader and of the standbys. It returns the standby for which

@@ -28,7 +28,7 @@ func leads(t *testing.T, what string, s *Synchronizer) {
 	})
 }
 
-// TestStandby: who stands by says so, is told of, and begins when the leader says that it
+// TestStandby: a standby says so, is announced, and begins when the leader says that it
 // ends, or is not heard any more; one by one.
 func TestStandby(t *testing.T) {
 	server, log := bustest.NewServer(t), &lines{}
@@ -183,7 +183,7 @@ func TestStandbyWithoutALeader(t *testing.T) {
 	leads(t, "the one that stands by", s)
 }
 
-// TestStandbyOfARaisedTerm: one that stands by continues to follow a leader that raises its term in place.
+// TestStandbyOfARaisedTerm: a standby continues to follow a leader that raises its term in place.
 func TestStandbyOfARaisedTerm(t *testing.T) {
 	server, log := bustest.NewServer(t), &lines{}
 	first := startLed(t, server, Options{wall: wallAt(aDay)})
@@ -237,7 +237,7 @@ func TestSlowServer(t *testing.T) {
 	}
 }
 
-// TestTheLastLeader: for 3 s the one that was heard is known to be the last one.
+// TestTheLastLeader: for 3 s the leader that was heard is known to be the last one.
 func TestTheLastLeader(t *testing.T) {
 	var h beats
 	if h.heardLately(0) {

@@ -47,7 +47,7 @@ func openStore(dir string, subjects wire.Subjects, synchronizer string) (*store,
 		return nil, fmt.Errorf("state: %w: give another directory, or none", err)
 	}
 	st := &store{dir: dir, is: stored{Tenant: subjects.Tenant, Group: subjects.Group, Synchronizer: synchronizer}}
-	// No name of a device, and no two files of one name: a token has no dot.
+	// No name of a device, and no two files with the same name: a token has no dot.
 	st.path = filepath.Join(dir, strings.Join([]string{"synchronizer", subjects.Tenant, subjects.Group, synchronizer, "json"}, "."))
 	return st, st.read()
 }

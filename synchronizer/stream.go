@@ -33,7 +33,7 @@ const (
 // The kinds of messages of the stream.
 const (
 	streamLines = iota + 1 // inputs of the core; numbered
-	streamPart             // of what a standby that attaches is retold, in order of Index
+	streamPart             // of the state that a standby receives when it attaches, in order of Index
 	streamLast             // the last of these; the stream continues after Number
 )
 
@@ -77,7 +77,7 @@ type stream struct {
 	line     []byte            // of the input that is being stepped; empty: it has none
 	frame    []byte            // that is sent
 	sumAt    clocksync.Instant // when the sum is next told
-	records  int               // of the program that were told
+	records  int               // of the program, sent so far
 	attached map[uint64]uint64 // by nonce of those that stand by, the last attachment
 	attachAt clocksync.Instant // when the next one may be
 }
@@ -110,7 +110,7 @@ func (l *loop) serveStandbys(now clocksync.Instant) {
 // shortHash is what [Config.Hash] is of the configuration of a level.
 func shortHash(level *plan.Level) string { return level.Source.Hash()[:16] }
 
-// configKey tells configurations apart, with what overrides them.
+// configKey tells configurations apart, with the values that override them.
 func configKey(level *plan.Level) string {
 	text, err := json.Marshal(level.Source)
 	if err != nil {

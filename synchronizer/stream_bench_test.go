@@ -13,8 +13,7 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// BenchmarkStandby is what a report costs the leader, with nobody and with somebody who
-// stands by.
+// BenchmarkStandby is the cost of a report for the leader, with and without a standby.
 func BenchmarkStandby(b *testing.B) {
 	for _, reports := range []int{1, 16} {
 		for _, on := range []bool{false, true} {

@@ -51,9 +51,9 @@ type Options struct {
 	// environment gives (see the package connect), and an empty list none.
 	NATS []nats.Option
 	// Timeline is the reference time of the stamps: empty for the readings of this
-	// process's clock, against which members on other hosts measure theirs by
-	// themselves, or [clocksync.UTC] or [clocksync.SmearedUTC] where every member
-	// has a clock that knows that. Members that stamp by another one are refused.
+	// process's clock, against which members on other hosts measure their own
+	// clocks, or [clocksync.UTC] or [clocksync.SmearedUTC] where every member
+	// has a clock that knows that. Members that stamp by another timeline are refused.
 	Timeline clocksync.Timeline
 	// SeparateClock makes this process a clock domain of its own, as if it were
 	// alone on its host: to try on one host what happens between several.
@@ -139,7 +139,7 @@ type Synchronizer struct {
 	feed      eventFeed
 
 	listening sync.Mutex
-	groups    []string // other ones that are listened to
+	groups    []string // the other groups that are listened to
 
 	meters *meters // nil if nobody measures
 
@@ -484,8 +484,8 @@ func (s *Synchronizer) openUnlessThere(ctx context.Context) error {
 	return s.bus.Flush(ctx)
 }
 
-// anybody asks whether a synchronizer answers on a subject. One that has just ended
-// may still be subscribed for a moment, and never answers: then it is asked again.
+// anybody asks whether a synchronizer answers on a subject. A synchronizer that has just
+// ended may still be subscribed for a moment, and never answers: then anybody asks again.
 func (s *Synchronizer) anybody(ctx context.Context, subject string) error {
 	for {
 		once, cancel := context.WithTimeout(ctx, startTimeout/10)

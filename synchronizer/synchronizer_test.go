@@ -148,7 +148,7 @@ func set(t *testing.T, m *agent.Member, s state) {
 	}
 }
 
-// region keeps a member in its region and hands out the totals it is told.
+// region keeps a member in its region and hands out the totals that it receives.
 func region(t *testing.T, m *agent.Member) <-chan int64 {
 	t.Helper()
 	totals := make(chan int64, 64)
@@ -257,7 +257,7 @@ func TestClocksOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestMeasuredClocks runs a member beside the synchronizer and one that takes its
+// TestMeasuredClocks runs a member beside the synchronizer and a member that takes its
 // clock for another: it measures itself, and the verdict names the bound.
 func TestMeasuredClocks(t *testing.T) {
 	server := serve(t, 0)
@@ -544,8 +544,8 @@ synchronizers:
 }
 
 // TestARestartMakesNoFiringTwice: a synchronizer that was restarted without its memory fires
-// on the states that it finds, as the one before it did. Who has had that signal in the
-// entry it is in tells so; who is in another entry gets it, and both get what fires later.
+// on the states that it finds, as the one before it did. A member that had the signal in its
+// current entry says so. A member in another entry gets it, and both get later signals.
 func TestARestartMakesNoFiringTwice(t *testing.T) {
 	url := serve(t, 0).URL()
 	first := newWatch()
@@ -585,8 +585,8 @@ func TestARestartMakesNoFiringTwice(t *testing.T) {
 	second.await(t, at, "applied signal", applied)
 }
 
-// TestAnotherTypeOfAField: a synchronizer that declares n as a float takes the place of one for
-// which it is an integer, as the programs have it. They are refused, which names the field, and
+// TestAnotherTypeOfAField: a synchronizer that declares n as a float follows a synchronizer for
+// which n is an integer, as the programs have it. They are refused, which names the field, and
 // continue with the states that they have as soon as that is declared again.
 func TestAnotherTypeOfAField(t *testing.T) {
 	t.Parallel()

@@ -132,7 +132,7 @@ func (s *Synchronizer) meterSteps() error {
 	return nil
 }
 
-// observeCounters shows what is counted anyway, from now on.
+// observeCounters shows the existing counters, from now on.
 func (s *Synchronizer) observeCounters() (err error) {
 	m := s.meters
 	if m == nil {

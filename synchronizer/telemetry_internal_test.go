@@ -77,7 +77,7 @@ func (c *crowd) hello(member string) []byte {
 	return frame
 }
 
-// batch is the report of one state that held for a millisecond at least.
+// batch is the report of a state that held for a millisecond at least.
 func (c *crowd) batch(member string, seq uint64, at clocksync.Instant, n int64) []byte {
 	frame, _, err := c.codec.Append(nil, &wire.Batch{
 		Member: member, Incarnation: 1,
@@ -258,8 +258,8 @@ func TestMetersAllocateNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkReceive is what one report costs a synchronizer of one member and one
-// predicate, whose truth changes with every other report, or never.
+// BenchmarkReceive is the cost of a report for a synchronizer with a single member and a
+// predicate whose truth changes with every other report, or never.
 func BenchmarkReceive(b *testing.B) {
 	for name, provider := range map[string]*metric.MeterProvider{
 		"metrics=no": nil, "metrics=yes": metric.NewMeterProvider(metric.WithReader(metric.NewManualReader())),

@@ -70,7 +70,7 @@ func collected(t *testing.T, reader *metric.ManualReader) (map[string][]point, m
 	return points, metrics
 }
 
-// kindOf is the kind of what was collected.
+// kindOf is the kind of the collected data.
 func kindOf(m metricdata.Metrics) telemetry.Kind {
 	switch data := m.Data.(type) {
 	case metricdata.Sum[int64]:
@@ -230,8 +230,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestMetricsOfAMeasuredClock wants the series of the clock that an agent measures
-// by itself.
+// TestMetricsOfAMeasuredClock wants the series of the clock that an agent measures.
 func TestMetricsOfAMeasuredClock(t *testing.T) {
 	reader := metric.NewManualReader()
 	play(t, synchronizer.Options{}, agent.Config{MeterProvider: metric.NewMeterProvider(metric.WithReader(reader)), SeparateClock: true})
@@ -335,7 +334,7 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// TestSpansOfOneSide traces one side only: what is not sampled is named and not
+// TestSpansOfOneSide traces one side only: a span that is not sampled is named and not
 // linked.
 func TestSpansOfOneSide(t *testing.T) {
 	t.Run("synchronizer", func(t *testing.T) {
@@ -359,7 +358,7 @@ func TestSpansOfOneSide(t *testing.T) {
 	})
 }
 
-// TestStandbyDoesNotLead: a process that stands by is told from the one that leads.
+// TestStandbyDoesNotLead: the metrics distinguish a standby from the leader.
 func TestStandbyDoesNotLead(t *testing.T) {
 	server := serve(t, 0)
 	for standby, want := range []float64{1, 0} {

@@ -65,8 +65,8 @@ program:
   result: again.result
 `
 
-// bound is what threads of the tests tell: the best they have, and the bound they
-// were told of.
+// bound is the state of the threads of the tests: their best value, and the bound that
+// they received.
 type bound struct{ Best, Seen float64 }
 
 // improve waits for the bound that another thread has found.
@@ -157,7 +157,7 @@ const (
 
 type left struct{ Left int }
 
-// TestThreadLevels: blocks of one program have thread-level synchronizers of their
+// TestThreadLevels: blocks of a program have thread-level synchronizers of their
 // own, or none; their predicates read what the process says beside its threads, and
 // signals of the level above.
 func TestThreadLevels(t *testing.T) {
@@ -256,8 +256,8 @@ func TestThreadsFail(t *testing.T) {
 	}
 }
 
-// TestThreadsMisfit: what is refused because the code on the node, or the state of its
-// threads, is not what the program declares.
+// TestThreadsMisfit: a start is refused if the code on the node, or the state of its
+// threads, differs from the declaration of the program.
 func TestThreadsMisfit(t *testing.T) {
 	verifyNoLeaks(t)
 	join := func(context.Context, *agent.Run, any, []any) (any, error) { return nil, errors.New("no parts") }
@@ -512,7 +512,7 @@ func TestReturnedThreadsStay(t *testing.T) {
 			}
 			return "cancelled", t.Region(ctx, "start", func(ctx context.Context, r *agent.Region) error {
 				<-first
-				testwait.Elapse(20 * time.Millisecond) // So that it has returned, of which nobody is told.
+				testwait.Elapse(20 * time.Millisecond) // So that it has returned, which no event shows.
 				if err := t.Set(ready); err != nil {
 					return err
 				}

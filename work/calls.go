@@ -73,7 +73,7 @@ func Server[A, R any](name string, f func(ctx context.Context, arg A) (R, error)
 		return Option{err: fmt.Errorf("work: server %.40q: %s", name, fault)}
 	}
 	return Option{server: &callServer{name, func(ctx context.Context, body []byte) ([]byte, error) {
-		arg, err := decode[A]("the argument", "", body)
+		arg, err := decodeValue[A]("the argument", "", body)
 		if err != nil {
 			return nil, err
 		}
@@ -194,7 +194,7 @@ func (c *Calls[A, R]) Go(ctx context.Context, arg A, options ...CallOption) *Cal
 	stage, err := c.stage(options)
 	var body []byte
 	if err == nil {
-		if body, err = encode("the argument", "", &arg); err != nil {
+		if body, err = encodeValue("the argument", "", &arg); err != nil {
 			err = fmt.Errorf("work: call %q: %w", c.name, err)
 		}
 	}
@@ -289,7 +289,7 @@ func (c *Call[R]) Wait(ctx context.Context) (result R, err error) {
 	if c.call.err != nil {
 		return result, c.call.err
 	}
-	return decode[R]("work: the result of call", c.name, c.call.body)
+	return decodeValue[R]("work: the result of call", c.name, c.call.body)
 }
 
 // await waits for the end of a call.
@@ -379,7 +379,7 @@ func (s *Space) makeCall(ctx context.Context, stage callcore.Stage, body []byte)
 	style := s.calls.machine.StyleOf(stage.Name)
 	s.mu.Unlock()
 	if direct {
-		s.sender.publish()
+		s.sender.publishQueued()
 	}
 	if style == callcore.Sync {
 		_ = s.await(ctx, p) // Wait returns the error.
@@ -400,7 +400,7 @@ func (s *Space) carryOutput(direct bool) (publish bool) {
 	}
 	for _, id := range out.Stops {
 		if r := s.calls.running[id]; r != nil {
-			r.cancel(errAnswerUnneeded)
+			r.cancelRun(errAnswerUnneeded)
 		}
 	}
 	for i := range out.Runs {
@@ -410,11 +410,11 @@ func (s *Space) carryOutput(direct bool) (publish bool) {
 		s.endCall(&out.Outcomes[i])
 	}
 	if wake := s.calls.machine.Wake(); wake < s.calls.wake || s.section.Record {
-		s.look()
+		s.wakeLoop()
 	}
 	s.calls.wake = s.calls.machine.Wake()
 	if s.drains {
-		s.release() // Drain waits for the last call.
+		s.releaseCallers() // Drain waits for the last call.
 	}
 	return publish
 }
@@ -431,7 +431,7 @@ func (s *Space) serve(in *callcore.Run) {
 			result = []byte(clip(err.Error()))
 		}
 		if s.endServed(r, err != nil, result) {
-			s.sender.publish()
+			s.sender.publishQueued()
 		}
 	})
 }
@@ -440,7 +440,7 @@ func (s *Space) serve(in *callcore.Run) {
 func (s *Space) endServed(r *served, failed bool, result []byte) (publish bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r.cancel(context.Canceled)
+	r.cancelRun(context.Canceled)
 	delete(s.calls.running, r.call)
 	if s.err != nil {
 		return false
@@ -490,7 +490,7 @@ func (s *Space) wakeCallers() {
 // finishCalls ends all calls as the space is over. The lock is held.
 func (s *Space) finishCalls() {
 	for _, r := range s.calls.running {
-		r.cancel(s.err)
+		r.cancelRun(s.err)
 	}
 	for number, p := range s.calls.open {
 		p.err = fmt.Errorf("work: call %q: %w", p.names[0], s.err)

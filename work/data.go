@@ -32,7 +32,7 @@ func newSpaceData(s *Space) *spaceData {
 	return d
 }
 
-func (d *spaceData) missing() func(workcore.Peer, []string) int {
+func (d *spaceData) missingCounter() func(workcore.Peer, []string) int {
 	return func(at workcore.Peer, reads []string) int { return d.machine.Missing(datacore.Peer(at), reads) }
 }
 
@@ -82,7 +82,7 @@ func storeData(ctx context.Context, s *Space, name string, data []byte, digest d
 	if err := s.data.machine.Check(name, len(data), digest); err != nil {
 		return fmt.Errorf("work: write: %w", err)
 	}
-	if err := s.wait(ctx, &waiter{ready: func() bool { return !s.logs.full() }}); err != nil {
+	if err := s.wait(ctx, &waiter{ready: func() bool { return !s.logs.isFull() }}); err != nil {
 		return fmt.Errorf("work: write data %q: the log is three quarters full: raise log.most, or have tasks done: %w", name, err)
 	}
 	phase := s.data.stream.phase
@@ -176,18 +176,18 @@ func (s *Space) carryData() {
 	if d := s.data.stream; d != nil {
 		out.Sends = slices.DeleteFunc(out.Sends, func(m datacore.Send) bool {
 			if m.To == streamPeer {
-				d.take(&m.Message)
+				d.takeMessages(&m.Message)
 			}
 			return m.To == streamPeer
 		})
 	}
 	if len(out.Sends) > 0 {
 		s.sender.sendData(out.Sends)
-		s.look() // The loop looks when to send again.
+		s.wakeLoop() // The loop looks when to send again.
 	}
 	if out.Changed {
 		s.wake = clocksync.MinInstant // Another task may be ready.
-		s.look()
+		s.wakeLoop()
 	}
 	for _, name := range out.Written {
 		if s.err == nil {
@@ -213,7 +213,7 @@ func (s *Space) takeDataRoster(r *link.Roster) {
 	}
 	if s.data.stream != nil {
 		peers = append(peers, streamPeer)
-		s.data.stream.announce() // A member that has left may have written what it did not tell.
+		s.data.stream.announceNames() // A member that has left may have written what it did not tell.
 	}
 	s.data.machine.SetRoster(s.link.Now(), peers, &s.data.out)
 	s.carryData()

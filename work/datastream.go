@@ -37,8 +37,8 @@ func newDataStream(s *Space) *dataStream {
 	return &dataStream{space: s, phase: s.logs.valid + 1, told: map[string]bool{}, damaged: map[string]bool{}, kick: make(chan struct{}, 1)}
 }
 
-// take takes messages of the machine that are for the stream. The lock is held.
-func (d *dataStream) take(m *datacore.Message) {
+// takeMessages takes messages of the machine that are for the stream. The lock is held.
+func (d *dataStream) takeMessages(m *datacore.Message) {
 	q := streamQuestion{m.Kind, m.Name, m.At, m.Count, max(m.Round, m.Upto)}
 	if m.Kind == datacore.Heard {
 		return
@@ -50,19 +50,19 @@ func (d *dataStream) take(m *datacore.Message) {
 	wake(d.kick)
 }
 
-// announce has the names announced that the stream has. The lock is held.
-func (d *dataStream) announce() { d.take(&datacore.Message{}) }
+// announceNames has the names announced that the stream has. The lock is held.
+func (d *dataStream) announceNames() { d.takeMessages(&datacore.Message{}) }
 
 // endPhase forgets the data of a phase. The lock is held.
 func (d *dataStream) endPhase(phase uint64) {
 	d.phase, d.upto, d.asked = phase, 0, nil
 	clear(d.told)
 	clear(d.damaged)
-	d.announce()
+	d.announceNames()
 }
 
-// loop answers one question after the other. The machine asks again for what has no answer.
-func (d *dataStream) loop(ctx context.Context) {
+// answerLoop answers one question after the other. The machine asks again for what has no answer.
+func (d *dataStream) answerLoop(ctx context.Context) {
 	removed := uint64(0) // The data of the phases before are removed.
 	for {
 		select {
@@ -85,7 +85,7 @@ func (d *dataStream) loop(ctx context.Context) {
 			if err == nil {
 				answers, err = d.answer(ctx, phase, &q)
 			}
-			if d.space.logs.note(ctx, &d.fault, err) {
+			if d.space.logs.noteFailure(ctx, &d.fault, err) {
 				d.space.log.Warn("the stream does not answer for data; it is asked again", "error", err)
 			}
 			if err != nil {
@@ -107,7 +107,7 @@ func (d *dataStream) next() (q streamQuestion, phase uint64, first, ok bool) {
 	}
 	q = d.asked[0]
 	d.asked = d.asked[1:]
-	return q, d.phase, d.space.first(), true
+	return q, d.phase, d.space.isFirst(), true
 }
 
 // deliver hands answers to the machine, unless their phase is over.
@@ -119,7 +119,7 @@ func (d *dataStream) deliver(phase uint64, q *streamQuestion, answers []datacore
 		return
 	}
 	if again {
-		d.take(&datacore.Message{Kind: q.kind})
+		d.takeMessages(&datacore.Message{Kind: q.kind})
 	}
 	for i := range answers {
 		a := &answers[i]

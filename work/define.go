@@ -43,7 +43,7 @@ func (s *Space) DefineObject(kind string, id, arg any, options ...PutOption) (*D
 func (s *Space) define(name string, arg any, first, options []PutOption) (*Definition, error) {
 	f := s.functions[name]
 	if f == nil {
-		return nil, unknown(name, s.functions)
+		return nil, unknownFunc(name, s.functions)
 	}
 	body, err := f.encode(arg)
 	if err != nil {
@@ -65,7 +65,7 @@ func (d *Definition) Direct(options ...PutOption) error {
 		return fmt.Errorf("work: definition of %q: %w", d.name, ErrReady)
 	}
 	all := slices.Concat(d.options, options)
-	if _, err := d.space.task(d.name, d.body, all); err != nil {
+	if _, err := d.space.makeTask(d.name, d.body, all); err != nil {
 		return err
 	}
 	d.options = all

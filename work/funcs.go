@@ -59,9 +59,9 @@ func Func[A, R any](name string, f func(ctx context.Context, arg A) (R, error)) 
 	return declare(&function{
 		name:   name,
 		result: reflect.TypeFor[R](),
-		encode: encoder[A](name),
+		encode: encoderOf[A](name),
 		run: func(ctx context.Context, r *run) ([]byte, error) {
-			arg, err := decode[A]("the argument", "", r.body)
+			arg, err := decodeValue[A]("the argument", "", r.body)
 			if err != nil {
 				return nil, err
 			}
@@ -77,7 +77,7 @@ func Func[A, R any](name string, f func(ctx context.Context, arg A) (R, error)) 
 // Pull declares a function of that name whose tasks this program takes by [Space.Next], one after the
 // other, instead of having them called. Each Next that waits uses one slot.
 func Pull[A any](name string) Option {
-	return declare(&function{name: name, encode: encoder[A](name), pulled: true}, mute[A]())
+	return declare(&function{name: name, encode: encoderOf[A](name), pulled: true}, mute[A]())
 }
 
 // Remote declares a function of that name that this program does not run: it puts tasks of it and reads their results, and they
@@ -87,7 +87,7 @@ func Pull[A any](name string) Option {
 // declared, and this program waits for the end of the phase ([Space.Wait], [Results], [Total]), they fail, and their error names the
 // function. With a topology that is not full, one of the neighbours has to have declared it.
 func Remote[A, R any](name string) Option {
-	return declare(&function{name: name, encode: encoder[A](name), result: reflect.TypeFor[R](), remote: true}, cmp.Or(mute[A](), mute[R]()))
+	return declare(&function{name: name, encode: encoderOf[A](name), result: reflect.TypeFor[R](), remote: true}, cmp.Or(mute[A](), mute[R]()))
 }
 
 // Bag declares a bag of that name: a task that can be split. *B must have
@@ -106,11 +106,11 @@ func Bag[B, R any](name string, f func(ctx context.Context, bag *B, found *R) er
 	}
 	return declare(&function{
 		name:   name,
-		encode: encoder[B](name),
+		encode: encoderOf[B](name),
 		result: reflect.TypeFor[R](),
 		total:  func() total { return &sum[R]{plus: add} },
 		run: func(ctx context.Context, r *run) ([]byte, error) {
-			bag, err := decode[B]("the bag", "", r.body)
+			bag, err := decodeValue[B]("the bag", "", r.body)
 			if err != nil {
 				return nil, err
 			}
@@ -118,24 +118,24 @@ func Bag[B, R any](name string, f func(ctx context.Context, bag *B, found *R) er
 			length, _ := any(&bag).(interface{ Len() int })
 			r.bag = &openBag{
 				len:  length.Len,
-				part: func(n int) ([]byte, error) { part := split(&bag, n); return encode("a part of the bag", "", &part) },
-				rest: func() ([]byte, error) { return encode("the bag", "", &bag) },
+				part: func(n int) ([]byte, error) { return encodeValue("a part of the bag", "", new(split(&bag, n))) },
+				rest: func() ([]byte, error) { return encodeValue("the bag", "", &bag) },
 				take: func() ([]byte, error) {
-					data, err := encode("the result", "", &found)
+					data, err := encodeValue("the result", "", &found)
 					if err == nil {
 						found = *new(R)
 					}
 					return data, err
 				},
 			}
-			r.begin(length.Len())
+			r.reportBag(length.Len())
 			if err := f(ctx, &bag, &found); err != nil {
 				return nil, err
 			}
 			if n := length.Len(); n > 0 {
 				return nil, fmt.Errorf("the function of the bag has returned nil with %d items left: work until Len is 0", n)
 			}
-			return encode("the result", "", &found)
+			return encodeValue("the result", "", &found)
 		},
 	}, fault)
 }
@@ -172,7 +172,7 @@ type sum[R any] struct {
 }
 
 func (s *sum[R]) add(data []byte) error {
-	r, err := decode[R]("the result", "", data)
+	r, err := decodeValue[R]("the result", "", data)
 	switch {
 	case err != nil:
 		return err
@@ -186,18 +186,18 @@ func (s *sum[R]) add(data []byte) error {
 
 func (s *sum[R]) value() any { return s.all }
 
-// encoder makes the body of a task from an argument of Put.
-func encoder[A any](name string) func(arg any) ([]byte, error) {
+// encoderOf makes the body of a task from an argument of Put.
+func encoderOf[A any](name string) func(arg any) ([]byte, error) {
 	return func(arg any) ([]byte, error) {
 		const what = "the argument of"
 		if data, ok := arg.([]byte); ok && reflect.TypeFor[A]() == reflect.TypeFor[[]byte]() {
-			return fitting(what, name, data)
+			return checkSize(what, name, data)
 		}
 		if v, ok := arg.(*A); ok {
-			return encode(what, name, v)
+			return encodeValue(what, name, v)
 		}
 		if v, ok := arg.(A); ok {
-			return encode(what, name, &v)
+			return encodeValue(what, name, &v)
 		}
 		return nil, fmt.Errorf("%s is %T: this program has declared the function with %v", naming(what, name), arg, reflect.TypeFor[A]())
 	}
@@ -252,8 +252,8 @@ func failUndeclared(s *Space) {
 	}
 }
 
-// unknown says that a function of that name is not declared, and which are.
-func unknown(name string, functions map[string]*function) error {
+// unknownFunc says that a function of that name is not declared, and which are.
+func unknownFunc(name string, functions map[string]*function) error {
 	known := make([]string, 0, len(functions))
 	for n := range functions {
 		known = append(known, n)

@@ -135,8 +135,8 @@ func (l *logs) begin(of *workcore.Writer) {
 	l.running.Go(func() { w.loop(l.beside) })
 }
 
-// write hands entries to their writers. The lock of the space is held.
-func (l *logs) write(list []workcore.Append) {
+// writeEntries hands entries to their writers. The lock of the space is held.
+func (l *logs) writeEntries(list []workcore.Append) {
 	for i := range list {
 		l.handed += uint64(len(list[i].Entries))
 		if w := l.writers[list[i].Account]; w != nil {
@@ -153,8 +153,8 @@ func wake(c chan struct{}) {
 	}
 }
 
-// full reports whether Put has to wait for room: records need the last quarter. The lock of the space is held.
-func (l *logs) full() bool {
+// isFull reports whether Put has to wait for room: records need the last quarter. The lock of the space is held.
+func (l *logs) isFull() bool {
 	most := uint64(l.space.section.Log.Most) << 20 //nolint:gosec // It was checked.
 	return most > 0 && l.bytes+l.handed-l.counted > most/4*3
 }
@@ -257,15 +257,15 @@ func (l *logs) failed(ctx context.Context, w *writer, err error) {
 		_ = s.step(&workcore.Input{Kind: workcore.InDisown, ID: w.log.Account()}) // It is never refused.
 		s.tell(s.now)
 	case errors.Is(err, worklog.ErrFenced):
-		s.finish(fmt.Errorf("%w: %w", ErrDropped, err))
+		s.finishSpace(fmt.Errorf("%w: %w", ErrDropped, err))
 	default:
-		s.finish(err)
+		s.finishSpace(err)
 	}
 }
 
-// over notes that a phase may be over: by the synchronizer's word, or since another member is ahead. The lock of the
+// notePhaseOver notes that a phase may be over: the synchronizer says so, or another member is ahead. The lock of the
 // space is held.
-func (l *logs) over(phase uint64, signalled bool) {
+func (l *logs) notePhaseOver(phase uint64, signalled bool) {
 	if signalled {
 		l.signalled = max(l.signalled, phase)
 	}
@@ -282,7 +282,7 @@ func (l *logs) closePhases(ctx context.Context) {
 		}
 		for {
 			more, err := l.closePhase(ctx)
-			if l.note(ctx, &l.undecided, err) {
+			if l.noteFailure(ctx, &l.undecided, err) {
 				l.space.log.Warn("whether the phase is over cannot be decided without the log; it is tried again", "error", err)
 			}
 			if err != nil {
@@ -299,8 +299,8 @@ func (l *logs) closePhases(ctx context.Context) {
 	}
 }
 
-// note keeps why something fails that is tried again, and reports whether that is news.
-func (l *logs) note(ctx context.Context, kept *string, err error) (news bool) {
+// noteFailure keeps why something fails that is tried again, and reports whether that is news.
+func (l *logs) noteFailure(ctx context.Context, kept *string, err error) (news bool) {
 	text := ""
 	if err != nil && ctx.Err() == nil {
 		text = err.Error()
@@ -356,7 +356,7 @@ func (l *logs) closePhase(ctx context.Context) (more bool, err error) {
 	for s.err == nil && s.phase <= d.Phase {
 		s.endPhase(d.Valid < s.phase)
 	}
-	if d.Valid < d.Phase && s.first() { // Somebody has to have those tasks.
+	if d.Valid < d.Phase && s.isFirst() { // Somebody has to have those tasks.
 		l.unsure = true
 		wake(l.orphans)
 	}
@@ -364,8 +364,8 @@ func (l *logs) closePhase(ctx context.Context) (more bool, err error) {
 	return true, nil
 }
 
-// report fills in what the stream is. The lock of the space is held.
-func (l *logs) report(r *workreport.LogReport) {
+// fillReport fills in what the stream is. The lock of the space is held.
+func (l *logs) fillReport(r *workreport.LogReport) {
 	r.Stream, r.Messages, r.Bytes = l.log.Name(), l.messages, l.bytes
 	r.Fault = cmp.Or(l.undecided, l.unknown)
 	for _, w := range l.writers {
@@ -380,7 +380,7 @@ func (l *logs) adoptOrphans(ctx context.Context) {
 	defer ticker.Stop()
 	for ctx.Err() == nil {
 		err := l.adopt(ctx)
-		if l.note(ctx, &l.unknown, err) {
+		if l.noteFailure(ctx, &l.unknown, err) {
 			l.space.log.Warn("tasks of members that are gone cannot be looked for; it is tried again", "error", err)
 		}
 		if err != nil {
@@ -406,8 +406,8 @@ func (l *logs) adopt(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	l.messages, l.bytes, l.counted = messages, bytes, written
-	s.release() // Some may wait for room.
-	first, phase := s.first(), s.phase
+	s.releaseCallers() // Some may wait for room.
+	first, phase := s.isFirst(), s.phase
 	s.mu.Unlock()
 	wake(l.ends) // Others may be ahead.
 	if !first {
@@ -453,7 +453,7 @@ func (l *logs) orphan(account string) bool {
 
 // isOrphan reports whether nobody in the roster has an account. The lock of the space is held.
 func (l *logs) isOrphan(account string) bool {
-	return l.writers[account] == nil && !names(l.space.roster, account)
+	return l.writers[account] == nil && !hasName(l.space.roster, account)
 }
 
 // dropWriters ends the writers of accounts that are not this member's any more. The lock of the space is held.
@@ -466,12 +466,12 @@ func (l *logs) dropWriters() {
 	}
 }
 
-// close writes what is left, and that this member runs nothing any more.
-func (l *logs) close(last []workcore.Append) {
+// closeLogs writes what is left, and that this member runs nothing any more.
+func (l *logs) closeLogs(last []workcore.Append) {
 	s := l.space
 	s.mu.Lock()
 	l.closing = true
-	l.write(last)
+	l.writeEntries(last)
 	for _, w := range l.writers {
 		wake(w.kick)
 	}
@@ -499,7 +499,7 @@ func (l *logs) readForeign(ctx context.Context, d *workcore.Decision) error {
 	members := map[string]bool{}
 	for f, r := range s.foreign {
 		if members[f.member] = true; r.ended {
-			r.begin()
+			r.beginPhase()
 		}
 	}
 	s.mu.Unlock()
@@ -521,13 +521,13 @@ func (l *logs) readForeign(ctx context.Context, d *workcore.Decision) error {
 			if f.member != member {
 				continue
 			}
-			r.begin()
+			r.beginPhase()
 			if last == 0 {
 				r.missing = fmt.Errorf("work: no member %q has ever opened the space: give Of the name of a member that has", member)
 			}
 			for i := range found {
 				if found[i].Func == f.function {
-					r.take(&found[i])
+					r.keepResult(&found[i])
 				}
 			}
 		}

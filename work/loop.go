@@ -558,7 +558,7 @@ func (s *Space) loopChanged() {
 		_, ended := l.machine.Ended()
 		l.due.Store(ended || l.gives || l.pauses || s.err != nil)
 	}
-	s.release()
+	s.releaseCallers()
 	if s.err == nil {
 		s.tell(s.link.Now())
 	}
@@ -578,7 +578,7 @@ func (s *Space) sendLoops() {
 		wake = min(wake, l.machine.Wake())
 	}
 	if wake < s.loopWake {
-		s.look()
+		s.wakeLoop()
 	}
 	s.loopWake = wake
 }

@@ -52,7 +52,7 @@ func (p *Pulled) Context() context.Context { return p.run }
 
 // Argument reads the argument of a task.
 func Argument[A any](p *Pulled) (A, error) {
-	return decode[A]("work: the argument of task", p.run.id, p.run.body)
+	return decodeValue[A]("work: the argument of task", p.run.id, p.run.body)
 }
 
 // Done records the task with its result.
@@ -78,7 +78,7 @@ func (p *Pulled) end(step *workcore.Step) error {
 		return fmt.Errorf("work: task %q: it is done, or not here any more", p.run.id)
 	}
 	err := p.run.whyEnded()
-	if s.done(p.run, step); err != nil {
+	if s.finishRun(p.run, step); err != nil {
 		return fmt.Errorf("work: task %q: %w", p.run.id, err)
 	}
 	return s.err

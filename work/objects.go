@@ -20,7 +20,7 @@ func Object[S, A any](kind string, create func(ctx context.Context, arg A) (*S, 
 	}
 	o := &objectKind{
 		create: func(ctx context.Context, body []byte) (any, error) {
-			arg, err := decode[A]("the argument", "", body)
+			arg, err := decodeValue[A]("the argument", "", body)
 			if err != nil {
 				return nil, err
 			}
@@ -31,7 +31,7 @@ func Object[S, A any](kind string, create func(ctx context.Context, arg A) (*S, 
 			return state, err
 		},
 		load: func(data []byte) (any, error) {
-			s, err := decode[S]("the state", "", data)
+			s, err := decodeValue[S]("the state", "", data)
 			return &s, err
 		},
 		save: func(state any) ([]byte, error) {
@@ -39,11 +39,11 @@ func Object[S, A any](kind string, create func(ctx context.Context, arg A) (*S, 
 			if !ok {
 				return nil, fmt.Errorf("the state is %T, and not %v", state, reflect.TypeFor[*S]())
 			}
-			return encode("the state", "", s)
+			return encodeValue("the state", "", s)
 		},
 		state: reflect.TypeFor[*S](),
 	}
-	f := &function{name: kind, object: o, encode: encoder[A](kind)}
+	f := &function{name: kind, object: o, encode: encoderOf[A](kind)}
 	f.run = func(ctx context.Context, r *run) ([]byte, error) { return r.serve(ctx, o) }
 	fault := mute[A]()
 	if fault == "" {
@@ -62,12 +62,12 @@ func On[S, A any](kind, name string, serve func(ctx context.Context, state *S, a
 		return declare(&function{name: name}, "the Go function is nil")
 	}
 	return declare(&function{
-		name: name, kind: kind, state: reflect.TypeFor[*S](), encode: encoder[A](name),
+		name: name, kind: kind, state: reflect.TypeFor[*S](), encode: encoderOf[A](name),
 		run: func(context.Context, *run) ([]byte, error) {
 			return nil, fmt.Errorf("function %q serves objects of the kind %q, and this is none", name, kind)
 		},
 		on: func(ctx context.Context, state any, body []byte) error {
-			arg, err := decode[A]("the message", "", body)
+			arg, err := decodeValue[A]("the message", "", body)
 			if err != nil {
 				return err
 			}
@@ -137,7 +137,7 @@ func (s *Space) Send(ctx context.Context, id any, name string, arg any, options 
 		return fmt.Errorf("work: send: function %q serves no objects: declare it by On", name)
 	}
 	if f == nil {
-		return unknown(name, s.functions)
+		return unknownFunc(name, s.functions)
 	}
 	to := objectID(f.kind, id)
 	return s.put(ctx, name, arg, append([]PutOption{func(t *workcore.Task) error {
@@ -313,8 +313,8 @@ func (r *run) childCount() int {
 	return len(r.children)
 }
 
-// saved is the record of an object.
-func (r *run) saved(state []byte) workcore.Step {
+// recordObject returns the record of an object.
+func (r *run) recordObject(state []byte) workcore.Step {
 	fate := workcore.Kept
 	if r.ends {
 		fate = workcore.Done

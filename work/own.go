@@ -88,7 +88,7 @@ func Rests[B any](s *Space, name string) ([]B, error) {
 	list := make([]B, len(bodies))
 	for i, body := range bodies {
 		var err error
-		if list[i], err = decode[B]("work: a bag of", name, body); err != nil {
+		if list[i], err = decodeValue[B]("work: a bag of", name, body); err != nil {
 			return nil, err
 		}
 	}

@@ -69,7 +69,7 @@ func (s *Space) Put(ctx context.Context, name string, arg any, options ...PutOpt
 func (s *Space) put(ctx context.Context, name string, arg any, options []PutOption) error {
 	f := s.functions[name]
 	if f == nil {
-		return unknown(name, s.functions)
+		return unknownFunc(name, s.functions)
 	}
 	body, err := f.encode(arg)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *Space) put(ctx context.Context, name string, arg any, options []PutOpti
 }
 
 func (s *Space) putBody(ctx context.Context, name string, body []byte, options []PutOption) error {
-	t, err := s.task(name, body, options)
+	t, err := s.makeTask(name, body, options)
 	if err != nil {
 		return err
 	}
@@ -93,14 +93,14 @@ func (s *Space) putBody(ctx context.Context, name string, body []byte, options [
 	defer s.mu.Unlock()
 	s.puts = true
 	if r := s.results[name]; r.ended && !r.read {
-		r.begin() // What is left of the phase before is not read any more.
+		r.beginPhase() // What is left of the phase before is not read any more.
 	}
 	for {
 		if s.err != nil {
 			return fmt.Errorf("work: put task %q: %w", t.ID, s.err)
 		}
-		if s.logs != nil && s.logs.full() {
-			if err := s.wait(ctx, &waiter{ready: func() bool { return !s.logs.full() }}); err != nil {
+		if s.logs != nil && s.logs.isFull() {
+			if err := s.wait(ctx, &waiter{ready: func() bool { return !s.logs.isFull() }}); err != nil {
 				return fmt.Errorf("work: put task %q: the log is filled to three quarters of log.most: %w", t.ID, err)
 			}
 			continue
@@ -137,8 +137,8 @@ func (s *Space) logged(ctx context.Context, id string) error {
 	return nil
 }
 
-// task makes the task of a put.
-func (s *Space) task(name string, body []byte, options []PutOption) (workcore.Task, error) {
+// makeTask makes the task of a put.
+func (s *Space) makeTask(name string, body []byte, options []PutOption) (workcore.Task, error) {
 	t := workcore.Task{Func: name, Body: body}
 	if len(options) > 0 {
 		said := t // It escapes to the options, and most puts have none.
@@ -150,7 +150,7 @@ func (s *Space) task(name string, body []byte, options []PutOption) (workcore.Ta
 		t = said
 	}
 	if t.ID == "" {
-		t.ID = s.ids.next(name)
+		t.ID = s.ids.nextID(name)
 	}
 	if err := t.Check(); err != nil {
 		return t, fmt.Errorf("work: put: %w", err)

@@ -38,12 +38,12 @@ const listRoom = 512
 
 func newResults(f *function) *results {
 	r := &results{newTotal: f.total}
-	r.begin()
+	r.beginPhase()
 	return r
 }
 
-// begin forgets what is of a phase before.
-func (r *results) begin() {
+// beginPhase forgets what is of a phase before.
+func (r *results) beginPhase() {
 	r.lists, r.failures, r.failed, r.ended, r.total, r.missing = nil, nil, 0, false, nil, nil
 	if r.newTotal != nil {
 		r.total = r.newTotal()
@@ -79,20 +79,20 @@ func (r *results) err() error {
 	return errors.Join(errs...)
 }
 
-// deliver keeps a result until it is read. The lock is held.
-func (s *Space) deliver(in *workcore.Result) {
+// deliverResult keeps a result until it is read. The lock is held.
+func (s *Space) deliverResult(in *workcore.Result) {
 	r := s.results[in.Func]
 	switch {
 	case r == nil: // A program before has put it, and this one has no such function.
 		return
 	case r.ended:
-		r.begin() // Nobody has read those of the phase before, and nobody will.
+		r.beginPhase() // Nobody has read those of the phase before, and nobody will.
 	}
-	r.take(in)
+	r.keepResult(in)
 }
 
-// take keeps a result.
-func (r *results) take(in *workcore.Result) {
+// keepResult keeps a result.
+func (r *results) keepResult(in *workcore.Result) {
 	if in.Fate > workcore.Done {
 		r.fail(&TaskError{ID: in.ID, Poisoned: in.Fate == workcore.Poisoned, Text: in.Error})
 	}
@@ -159,7 +159,7 @@ func resultOf[R any](in *workcore.Result) (Result[R], error) {
 		return out, &TaskError{ID: in.ID, Poisoned: in.Fate == workcore.Poisoned, Text: in.Error}
 	}
 	var err error
-	if out.Value, err = decode[R]("work: the result of task", in.ID, in.Value); err != nil {
+	if out.Value, err = decodeValue[R]("work: the result of task", in.ID, in.Value); err != nil {
 		return out, fmt.Errorf("%w (as %v)", err, reflect.TypeFor[R]())
 	}
 	return out, nil
@@ -170,7 +170,7 @@ func (s *Space) open(name string, bag bool, options []ResultsOption) (*results, 
 	f := s.functions[name]
 	switch {
 	case f == nil:
-		return nil, unknown(name, s.functions)
+		return nil, unknownFunc(name, s.functions)
 	case f.total != nil && !bag:
 		return nil, fmt.Errorf("work: %q is a bag, which has no result for each task: use Total", name)
 	case f.total == nil && bag:
@@ -200,7 +200,7 @@ func (s *Space) open(name string, bag bool, options []ResultsOption) (*results, 
 		return nil, fmt.Errorf("work: the results of %q are read already: one loop reads them at a time", name)
 	}
 	if r.read = true; r.ended && len(r.lists) == 0 && !bag {
-		r.begin() // Nothing is left of the phase before: this loop is about the present one.
+		r.beginPhase() // Nothing is left of the phase before: this loop is about the present one.
 	}
 	s.busy++
 	return r, nil
@@ -254,7 +254,7 @@ func Total[R any](ctx context.Context, s *Space, name string, options ...Results
 	}
 	v, _ := r.total.value().(R) // As it was declared.
 	err = errors.Join(r.missing, r.err())
-	r.begin()
+	r.beginPhase()
 	return v, err
 }
 
@@ -264,7 +264,7 @@ func Found[R any](s *Space, name string) (sum R, err error) {
 	f, r := s.functions[name], s.results[name]
 	switch {
 	case f == nil:
-		return sum, unknown(name, s.functions)
+		return sum, unknownFunc(name, s.functions)
 	case f.total == nil:
 		return sum, fmt.Errorf("work: %q is no bag, so there is no total: use Results", name)
 	}
@@ -287,7 +287,7 @@ func (s *Space) Wait(ctx context.Context) error {
 	for _, f := range s.functions {
 		if r := s.results[f.name]; r.ended && !r.read && r.failed > 0 {
 			errs = append(errs, r.err())
-			r.begin()
+			r.beginPhase()
 		}
 	}
 	return errors.Join(errs...)
@@ -323,7 +323,7 @@ type waiter struct {
 func (s *Space) wait(ctx context.Context, w *waiter) error {
 	w.done = make(chan struct{})
 	s.waiters = append(s.waiters, w)
-	s.release()
+	s.releaseCallers()
 	if w.awaits {
 		failUndeclared(s)
 	}
@@ -362,9 +362,9 @@ func (s *Space) fails(w *waiter) bool {
 	return w.lost != nil
 }
 
-// release lets those go on whose calls are over. It comes before what the step has changed is told: the
+// releaseCallers lets those go on whose calls are over. It comes before what the step has changed is told: the
 // group must not hear that this program waits when it does not any more. The lock is held.
-func (s *Space) release() {
+func (s *Space) releaseCallers() {
 	told := false
 	s.waiters = slices.DeleteFunc(s.waiters, func(w *waiter) bool {
 		over := s.err != nil || w.ready() || s.fails(w)
@@ -389,6 +389,6 @@ func (s *Space) settle() {
 		return
 	}
 	s.settled = settled
-	s.advance(&workcore.Input{Kind: workcore.InSettled, Settled: settled})
-	s.carry()
+	s.advanceMachine(&workcore.Input{Kind: workcore.InSettled, Settled: settled})
+	s.carryOut()
 }

@@ -96,8 +96,8 @@ func (r *run) Value(key any) any {
 	return nil
 }
 
-// cancel ends the context.
-func (r *run) cancel(cause error) {
+// cancelRun ends the context.
+func (r *run) cancelRun(cause error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.cause != nil {
@@ -116,15 +116,15 @@ func (r *run) whyEnded() error {
 	return r.cause
 }
 
-// ask has the function give a part of its bag away, or save it.
-func (r *run) ask(items int) {
+// askBag has the function give a part of its bag away, or save it.
+func (r *run) askBag(items int) {
 	r.asked.Store(int64(items))
 	r.save.Store(items == 0)
 	r.due.Store(true)
 }
 
-// start begins a run. The lock of the space is held.
-func (s *Space) start(in workcore.Run) {
+// startRun begins a run. The lock of the space is held.
+func (s *Space) startRun(in workcore.Run) {
 	r := &run{
 		space: s, slot: in.Slot, id: in.Task.ID, body: in.Task.Body, f: s.functions[in.Task.Func], name: in.Task.Func,
 		inbox: in.Inbox, fence: in.Fence, pinned: in.Pinned,
@@ -133,7 +133,7 @@ func (s *Space) start(in workcore.Run) {
 	s.bindData(r, in.Task.Reads)
 	if r.f != nil && r.f.total != nil {
 		if r.recorded = make(chan struct{}, 1); r.remote {
-			s.look() // The loop has it saved at a pace.
+			s.wakeLoop() // The loop has it saved at a pace.
 		}
 	}
 	for in.Slot >= len(s.runs) { // Functions that wait have left their slots.
@@ -156,15 +156,15 @@ func (s *Space) runTasks(r *run) {
 		*last = r.call()
 		s.mu.Lock()
 		s.reuse = true
-		s.done(r, last)
+		s.finishRun(r, last)
 		s.reuse = false
 		r, s.handed = s.handed, nil
 		s.mu.Unlock()
 	}
 }
 
-// done hands the last record of a run to the machine. The lock is held.
-func (s *Space) done(r *run, step *workcore.Step) {
+// finishRun hands the last record of a run to the machine. The lock is held.
+func (s *Space) finishRun(r *run, step *workcore.Step) {
 	s.runs[r.slot] = nil
 	if r.timer != nil {
 		r.timer.Stop()
@@ -178,7 +178,7 @@ func (s *Space) done(r *run, step *workcore.Step) {
 		}
 		s.tell(s.now)
 	}
-	r.cancel(context.Canceled)
+	r.cancelRun(context.Canceled)
 }
 
 // call calls the function, and makes the record of what it has come to.
@@ -188,7 +188,7 @@ func (r *run) call() workcore.Step {
 		return workcore.Step{Record: workcore.Record{Fate: workcore.Failed, Error: clip(err.Error())}}
 	}
 	if r.inbox != nil {
-		return r.saved(result)
+		return r.recordObject(result)
 	}
 	return r.step(workcore.Done, result, nil)
 }
@@ -253,13 +253,13 @@ func (s *Space) stopRun(r *run) {
 	if r == nil || r.whyEnded() != nil {
 		return
 	}
-	r.cancel(ErrTaskGone)
+	r.cancelRun(ErrTaskGone)
 	if i := slices.Index(s.pulled, r); i >= 0 { // Nobody has it yet, so nobody will return.
 		s.pulled = slices.Delete(s.pulled, i, i+1)
 		s.running.Go(func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.done(r, &workcore.Step{Record: workcore.Record{Fate: workcore.Failed, Error: ErrTaskGone.Error()}})
+			s.finishRun(r, &workcore.Step{Record: workcore.Record{Fate: workcore.Failed, Error: ErrTaskGone.Error()}})
 		})
 		return
 	}
@@ -281,8 +281,8 @@ func (s *Space) noteStuck(r *run) {
 	s.tell(s.link.Now())
 }
 
-// saves reports whether a bag of another member runs here. The lock is held.
-func (s *Space) saves() bool {
+// runsForeignBag reports whether a bag of another member runs here. The lock is held.
+func (s *Space) runsForeignBag() bool {
 	return slices.ContainsFunc(s.runs, func(r *run) bool { return r != nil && r.remote && r.recorded != nil })
 }
 
@@ -359,7 +359,7 @@ func (r *run) yield() (unsaved, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := r.child(&workcore.Task{ID: r.space.ids.next(r.id), Func: r.name, Body: part, Part: true, Reads: r.names}, 0); err != nil {
+		if err := r.child(&workcore.Task{ID: r.space.ids.nextID(r.id), Func: r.name, Body: part, Part: true, Reads: r.names}, 0); err != nil {
 			return nil, err
 		}
 		if rest, err = r.bag.rest(); err != nil {
@@ -374,8 +374,8 @@ func (r *run) yield() (unsaved, err error) {
 	return nil, r.record(&step)
 }
 
-// begin tells how much a bag has before its function works on it, so that others may ask for a part.
-func (r *run) begin(items int) {
+// reportBag tells how much a bag has before its function works on it, so that others may ask for a part.
+func (r *run) reportBag(items int) {
 	r.items.Store(int64(items))
 	r.space.mu.Lock()
 	defer r.space.mu.Unlock()
@@ -436,8 +436,8 @@ func newIDs() *ids {
 	return &ids{random: rand.NewChaCha8(seed)}
 }
 
-// next names a part of a task, or a task that has no name of its own.
-func (i *ids) next(of string) string {
+// nextID names a part of a task, or a task that has no name of its own.
+func (i *ids) nextID(of string) string {
 	root, _, _ := strings.Cut(of, "~")
 	i.mu.Lock()
 	n := i.random.Uint64()

@@ -122,8 +122,8 @@ func (s *sender) addCalls(now clocksync.Instant, list []callcore.Message, direct
 	return s.direct
 }
 
-// answer answers a member that wants pieces.
-func (s *sender) answer(now clocksync.Instant, to string, want *pieces.Message) {
+// answerPieces answers a member that wants pieces.
+func (s *sender) answerPieces(now clocksync.Instant, to string, want *pieces.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	large := s.large[to]
@@ -133,8 +133,8 @@ func (s *sender) answer(now clocksync.Instant, to string, want *pieces.Message) 
 	s.addPieces(to, large.Answer(now, want))
 }
 
-// send puts messages about pieces into the queue.
-func (s *sender) send(to string, list []pieces.Message) {
+// sendPieces puts messages about pieces into the queue.
+func (s *sender) sendPieces(to string, list []pieces.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.addPieces(to, list)
@@ -157,11 +157,11 @@ func (s *sender) sendData(list []datacore.Send) {
 	}
 }
 
-// keep forgets what is for members that are not in the roster.
-func (s *sender) keep(roster map[workcore.Peer]bool) {
+// keepMembers forgets all frames for members that are not in the roster.
+func (s *sender) keepMembers(roster map[workcore.Peer]bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	maps.DeleteFunc(s.large, func(to string, _ *pieces.Sender) bool { return !names(roster, to) })
+	maps.DeleteFunc(s.large, func(to string, _ *pieces.Sender) bool { return !hasName(roster, to) })
 }
 
 // enqueue puts what is in scratch into the queue.
@@ -192,8 +192,8 @@ func (s *sender) wake() {
 	}
 }
 
-// loop publishes until ctx ends.
-func (s *sender) loop(ctx context.Context) {
+// publishLoop publishes until ctx ends.
+func (s *sender) publishLoop(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -206,8 +206,8 @@ func (s *sender) loop(ctx context.Context) {
 	}
 }
 
-// publish publishes what is queued, or leaves it to the loop if another goroutine publishes now.
-func (s *sender) publish() {
+// publishQueued publishes what is queued, or leaves it to the loop if another goroutine publishes now.
+func (s *sender) publishQueued() {
 	if !s.publishing.TryLock() {
 		s.wake()
 		return

@@ -180,7 +180,7 @@ func (s *Space) begin(ctx context.Context) (err error) { //nolint:contextcheck /
 		stop()
 		s.stopWatch()
 		if s.logs != nil {
-			s.logs.close(nil)
+			s.logs.closeLogs(nil)
 		}
 		return errors.Join(fmt.Errorf("work: open the space as %q: %w", self.Name, err), s.conn.Close())
 	}
@@ -222,10 +222,10 @@ func (s *Space) begin(ctx context.Context) (err error) { //nolint:contextcheck /
 		slots = cmp.Or(s.section.Slots, runtime.GOMAXPROCS(0))
 	}
 	s.runs = make([]*run, slots)
-	s.rule.renew()
+	s.rule.compileRule()
 	s.data = newSpaceData(s)
 	s.machine = workcore.NewMember(workcore.Options{
-		Funcs: funcsHere(s.functions), Ready: s.data.machine.Ready, Missing: s.data.missing(), Self: workcore.Peer(self), Phase: s.phase, Slots: slots, Strategy: strategy, Topology: local.Topology(s.section.Topology),
+		Funcs: funcsHere(s.functions), Ready: s.data.machine.Ready, Missing: s.data.missingCounter(), Self: workcore.Peer(self), Phase: s.phase, Slots: slots, Strategy: strategy, Topology: local.Topology(s.section.Topology),
 		Limits: workcore.Limits{Retry: s.section.Retry, Losses: s.section.Losses, Open: s.section.Open, Batch: s.section.Objects.Save.Tasks}, Account: own, Stay: s.section.Objects.Stay, Central: s.section.Strategy.Central(),
 	})
 	s.openCalls()
@@ -239,15 +239,15 @@ func (s *Space) begin(ctx context.Context) (err error) { //nolint:contextcheck /
 		return fail(err)
 	}
 	asked, _ := s.link.Status()
-	if err := s.conn.Subscribe(asked, s.asked); err != nil {
+	if err := s.conn.Subscribe(asked, s.answerStatus); err != nil {
 		return fail(err)
 	}
 	if err := s.conn.Flush(ctx); err != nil {
 		return fail(err)
 	}
-	loops := []func(context.Context){s.loop, s.sender.loop, s.awaitEnds}
+	loops := []func(context.Context){s.loop, s.sender.publishLoop, s.awaitEnds}
 	if s.logs != nil {
-		loops = append(loops, s.logs.closePhases, s.logs.adoptOrphans, s.data.stream.loop)
+		loops = append(loops, s.logs.closePhases, s.logs.adoptOrphans, s.data.stream.answerLoop)
 	}
 	if s.section.Strategy.Central() {
 		loops = append(loops, s.obeyOrders)
@@ -283,8 +283,8 @@ func lives(r *link.Roster) map[workcore.Peer]bool {
 	return m
 }
 
-// names reports whether a member of that name is in a roster.
-func names(roster map[workcore.Peer]bool, member string) bool {
+// hasName reports whether a member of that name is in a roster.
+func hasName(roster map[workcore.Peer]bool, member string) bool {
 	for p := range roster {
 		if p.Name == member {
 			return true
@@ -320,32 +320,32 @@ func (m *mail) add(r link.Roster) {
 
 func (s *Space) hearRoster(r link.Roster) {
 	s.mail.add(r)
-	s.look()
+	s.wakeLoop()
 }
 
 func (s *Space) hearSection(w *config.Work) {
 	s.mail.mu.Lock()
 	s.mail.section, s.mail.gone = w, w == nil
 	s.mail.mu.Unlock()
-	s.look()
+	s.wakeLoop()
 }
 
 func (s *Space) hearState() {
 	s.mail.mu.Lock()
 	s.mail.state = true
 	s.mail.mu.Unlock()
-	s.look()
+	s.wakeLoop()
 }
 
 func (s *Space) hearClosed() {
 	s.mail.mu.Lock()
 	s.mail.closed = true
 	s.mail.mu.Unlock()
-	s.look()
+	s.wakeLoop()
 }
 
-// look has the loop look at what has come, and at the time.
-func (s *Space) look() {
+// wakeLoop has the loop look at new messages, and at the time.
+func (s *Space) wakeLoop() {
 	select {
 	case s.kick <- struct{}{}:
 	default: // It will.
@@ -389,7 +389,7 @@ func (s *Space) loop(ctx context.Context) {
 		for _, f := range s.fetches {
 			next = min(next, f.Wake())
 		}
-		if s.saves() {
+		if s.runsForeignBag() {
 			next = min(next, saved.Add(savePause))
 		}
 		s.mu.Unlock()
@@ -406,10 +406,10 @@ func (s *Space) takeMail() {
 	m.rosters, m.section, m.state = nil, nil, false
 	m.mu.Unlock()
 	if closed {
-		s.finish(ErrClosed)
+		s.finishSpace(ErrClosed)
 	}
 	if gone {
-		s.finish(errors.New("work: the synchronizer of the group has no section work any more"))
+		s.finishSpace(errors.New("work: the synchronizer of the group has no section work any more"))
 	}
 	if s.err != nil {
 		return
@@ -429,7 +429,7 @@ func (s *Space) takeSection(w *config.Work) {
 	before := s.section
 	s.section.Lost, s.section.Stuck = w.Lost, w.Stuck
 	if s.section.Withdraw = w.Withdraw; before.Withdraw != w.Withdraw {
-		s.rule.renew()
+		s.rule.compileRule()
 	}
 	if before.Store != w.Store || before.Log != w.Log || before.Objects != w.Objects || before.Data != w.Data || before.Slots != w.Slots || before.Strategy != w.Strategy || before.Topology != w.Topology || before.Retry != w.Retry || before.Losses != w.Losses || before.Open != w.Open || before.Order != w.Order || !reflect.DeepEqual(before.Calls, w.Calls) {
 		s.log.Warn("the section work has changed: store, log, objects, data, slots, strategy, topology, retry, losses, open, order and calls count from the next Open on")
@@ -445,9 +445,9 @@ func (s *Space) takeRoster(r link.Roster) {
 	_ = s.step(&workcore.Input{Kind: workcore.InRoster, Roster: peers}) // A roster is never refused.
 	s.roster = lives(&r)
 	s.takeDataRoster(&r)
-	s.sender.keep(s.roster)
+	s.sender.keepMembers(s.roster)
 	s.takeCallRoster(peers)
-	maps.DeleteFunc(s.fetches, func(from string, _ *pieces.Receiver) bool { return !names(s.roster, from) })
+	maps.DeleteFunc(s.fetches, func(from string, _ *pieces.Receiver) bool { return !hasName(s.roster, from) })
 	s.takeLoopRoster()
 	early := s.early
 	s.early = nil
@@ -463,15 +463,15 @@ func (s *Space) takeRoster(r link.Roster) {
 		return
 	}
 	if s.err == nil && s.phase < r.Phase && s.out.Told.Open > 0 {
-		s.finish(ErrDropped) // A phase ended without it: it was out meanwhile, and its tasks are lost.
+		s.finishSpace(ErrDropped) // A phase ended without it: it was out meanwhile, and its tasks are lost.
 	}
 	for s.err == nil && s.phase < r.Phase {
 		s.endPhase(false)
 	}
 }
 
-// first reports whether this member is the first of the roster. The lock is held.
-func (s *Space) first() bool {
+// isFirst reports whether this member is the first of the roster. The lock is held.
+func (s *Space) isFirst() bool {
 	self := workcore.Peer(s.link.Self())
 	for p := range s.roster {
 		if p.Name < self.Name {
@@ -487,14 +487,14 @@ func (s *Space) step(in *workcore.Input) error {
 	if in.Kind == workcore.InTick || in.Kind == workcore.InFrame {
 		s.tellItems()
 	}
-	s.advance(in)
+	s.advanceMachine(in)
 	err := s.out.Err
-	s.carry()
+	s.carryOut()
 	return err
 }
 
-// advance makes one step of the machine, now.
-func (s *Space) advance(in *workcore.Input) {
+// advanceMachine makes one step of the machine, now.
+func (s *Space) advanceMachine(in *workcore.Input) {
 	s.now = s.link.Now()
 	s.machine.Step(s.now, in, &s.out)
 }
@@ -507,19 +507,19 @@ func (s *Space) tellItems() {
 		}
 		if n := r.items.Load(); n != r.told {
 			r.told = n
-			s.advance(&workcore.Input{Kind: workcore.InItems, Slot: i, Items: int(n)})
-			s.carry()
+			s.advanceMachine(&workcore.Input{Kind: workcore.InItems, Slot: i, Items: int(n)})
+			s.carryOut()
 		}
 	}
 }
 
-// carry carries out what a step asks for, and what earlier steps ask for that waited for a log.
-func (s *Space) carry() {
+// carryOut carries out what a step asks for, and what earlier steps ask for that waited for a log.
+func (s *Space) carryOut() {
 	if s.logs == nil {
 		s.carryOne()
 		return
 	}
-	s.logs.write(s.out.Log)
+	s.logs.writeEntries(s.out.Log)
 	s.carryOne()
 	for s.err == nil && s.machine.Release(&s.out) {
 		s.carryOne()
@@ -536,14 +536,14 @@ func (s *Space) carryOne() {
 	}
 	for _, p := range out.Yields {
 		if r := s.runs[p.Slot]; r != nil {
-			r.ask(p.Items)
+			r.askBag(p.Items)
 		}
 	}
 	for _, i := range out.Recorded {
 		s.runs[i].recorded <- struct{}{}
 	}
 	for i := range out.Results {
-		s.deliver(&out.Results[i])
+		s.deliverResult(&out.Results[i])
 	}
 	if s.logs == nil {
 		for _, l := range out.Lost {
@@ -552,18 +552,18 @@ func (s *Space) carryOne() {
 	}
 	over := out.Over
 	if out.Wake < s.wake {
-		s.look()
+		s.wakeLoop()
 	}
 	s.wake = out.Wake
 	for _, r := range out.Runs {
-		s.start(r)
+		s.startRun(r)
 	}
 	s.planData()
 	failUndeclared(s)
 	if over && s.err == nil {
-		s.finish(ErrDropped)
+		s.finishSpace(ErrDropped)
 	}
-	s.release()
+	s.releaseCallers()
 }
 
 // lose notes tasks that died with another member.
@@ -585,7 +585,7 @@ func (s *Space) end(phase uint64, signalled bool) {
 	switch {
 	case phase != s.phase || s.err != nil:
 	case s.logs != nil:
-		s.logs.over(phase, signalled)
+		s.logs.notePhaseOver(phase, signalled)
 	default:
 		s.endPhase(false)
 	}
@@ -594,9 +594,9 @@ func (s *Space) end(phase uint64, signalled bool) {
 // endPhase ends the present phase; void: with tasks that are open and go on in the next one.
 func (s *Space) endPhase(void bool) {
 	late := s.logs != nil && !void && s.out.Told.Late() // It has put tasks while the others ended the phase.
-	s.advance(&workcore.Input{Kind: workcore.InEnd, Phase: s.phase, Void: void || late})
+	s.advanceMachine(&workcore.Input{Kind: workcore.InEnd, Phase: s.phase, Void: void || late})
 	if err := s.out.Err; err != nil {
-		s.finish(fmt.Errorf("work: %w: the condition that ends a phase must ask for .work.idle of all members", err))
+		s.finishSpace(fmt.Errorf("work: %w: the condition that ends a phase must ask for .work.idle of all members", err))
 		return
 	}
 	s.phase++
@@ -611,7 +611,7 @@ func (s *Space) endPhase(void bool) {
 			r.ended = true
 		}
 	}
-	s.carry()
+	s.carryOut()
 	s.lost = nil
 	if s.skip != nil {
 		s.skip()
@@ -638,7 +638,7 @@ func (s *Space) awaitEnds(ctx context.Context) {
 		case err == nil:
 			s.end(phase, true)
 		case one.Err() == nil && s.err == nil:
-			s.finish(fmt.Errorf("work: wait for the end of phase %d: %w", phase, err))
+			s.finishSpace(fmt.Errorf("work: wait for the end of phase %d: %w", phase, err))
 		}
 		over := s.err != nil
 		s.mu.Unlock()
@@ -648,8 +648,8 @@ func (s *Space) awaitEnds(ctx context.Context) {
 	}
 }
 
-// finish ends the space: no step follows. The lock is held.
-func (s *Space) finish(err error) {
+// finishSpace ends the space: no step follows. The lock is held.
+func (s *Space) finishSpace(err error) {
 	if s.err != nil {
 		return
 	}
@@ -661,7 +661,7 @@ func (s *Space) finish(err error) {
 		l.due.Store(true)
 	}
 	s.finishCalls()
-	s.release()
+	s.releaseCallers()
 	if s.skip != nil {
 		s.skip()
 	}
@@ -697,7 +697,7 @@ func (s *Space) Drain(ctx context.Context) error {
 func (s *Space) Close() error {
 	s.mu.Lock()
 	s.leaveCalls()
-	s.finish(ErrClosed)
+	s.finishSpace(ErrClosed)
 	patience := s.section.Stuck
 	s.mu.Unlock()
 	s.stopWatch()
@@ -716,7 +716,7 @@ func (s *Space) Close() error {
 		s.mu.Lock()
 		last := s.machine.GiveUp()
 		s.mu.Unlock()
-		s.logs.close(last)
+		s.logs.closeLogs(last)
 	}
 	if s.calls.stopOffer != nil {
 		err = errors.Join(err, s.calls.stopOffer())
@@ -789,7 +789,7 @@ func (s *Space) readFrame(from string, data []byte) error {
 
 // readPieces takes a message about a frame that travels in pieces.
 func (s *Space) readPieces(from string, data []byte) error {
-	if !names(s.roster, from) {
+	if !hasName(s.roster, from) {
 		return nil // It offers again what matters.
 	}
 	m, err := pieces.Read(data)
@@ -798,7 +798,7 @@ func (s *Space) readPieces(from string, data []byte) error {
 	}
 	now := s.link.Now()
 	if m.Kind == pieces.Want {
-		s.sender.answer(now, from, &m)
+		s.sender.answerPieces(now, from, &m)
 		return s.step(&workcore.Input{Kind: workcore.InUnderway, To: from})
 	}
 	f := s.fetches[from]
@@ -808,13 +808,13 @@ func (s *Space) readPieces(from string, data []byte) error {
 	}
 	whole, out := f.Take(now, &m)
 	if len(out) > 0 {
-		s.sender.send(from, out)
+		s.sender.sendPieces(from, out)
 		for _, demand := range f.Notes() {
 			if s.err == nil && demand > 0 {
 				_ = s.step(&workcore.Input{Kind: workcore.InUnderway, Ticket: demand}) // It is never refused.
 			}
 		}
-		s.look() // The loop asks again if nothing comes.
+		s.wakeLoop() // The loop asks again if nothing comes.
 	}
 	if whole != nil && s.err == nil {
 		err = s.readFrame(from, whole)
@@ -826,7 +826,7 @@ func (s *Space) readPieces(from string, data []byte) error {
 func (s *Space) askAgain(now clocksync.Instant) {
 	for from, f := range s.fetches {
 		if out := f.Tick(now); len(out) > 0 {
-			s.sender.send(from, out)
+			s.sender.sendPieces(from, out)
 		}
 	}
 }

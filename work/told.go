@@ -184,8 +184,8 @@ func (s *Space) Stats() Stats {
 // than one may ask at a time: all hear each answer.
 const reportPause = 100 * time.Millisecond
 
-// asked answers how the space stands here.
-func (s *Space) asked(string, []byte) {
+// answerStatus answers how the space stands here.
+func (s *Space) answerStatus(string, []byte) {
 	s.mu.Lock()
 	now := s.link.Now()
 	if s.err != nil || now < s.reported.Add(reportPause) {
@@ -196,7 +196,7 @@ func (s *Space) asked(string, []byte) {
 	r := s.machine.Report(now)
 	r.Loops, r.Calls = s.reportLoops(now), s.calls.machine.Report()
 	if s.logs != nil {
-		s.logs.report(r.Log)
+		s.logs.fillReport(r.Log)
 	}
 	r.Stuck, r.Awaits = s.stuck, slices.ContainsFunc(s.waiters, func(w *waiter) bool { return w.awaits })
 	s.mu.Unlock()

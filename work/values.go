@@ -9,9 +9,9 @@ import (
 	"github.com/gopegasus/pegasus/internal/workcore"
 )
 
-// encode is a value as bytes: those of MarshalBinary, a slice of bytes as it is, anything else as JSON.
+// encodeValue returns a value as bytes: the bytes of MarshalBinary, a slice of bytes as it is, anything else as JSON.
 // What names the value in the error, with what it is of if that is not "".
-func encode[T any](what, of string, v *T) (data []byte, err error) {
+func encodeValue[T any](what, of string, v *T) (data []byte, err error) {
 	switch p := any(v).(type) {
 	case encoding.BinaryMarshaler:
 		data, err = p.MarshalBinary()
@@ -25,20 +25,20 @@ func encode[T any](what, of string, v *T) (data []byte, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be written as bytes: %w", naming(what, of), err)
 	}
-	return fitting(what, of, data)
+	return checkSize(what, of, data)
 }
 
 // encodeResult is encode for what a function has returned. Bytes need no memory of their own.
 func encodeResult[T any](what, of string, v T) ([]byte, error) {
 	if p, ok := any(&v).(*[]byte); ok {
-		return fitting(what, of, *p)
+		return checkSize(what, of, *p)
 	}
 	other := v
-	return encode(what, of, &other)
+	return encodeValue(what, of, &other)
 }
 
-// fitting is data, or an error if they are too many.
-func fitting(what, of string, data []byte) ([]byte, error) {
+// checkSize returns data, or an error if they have too many bytes.
+func checkSize(what, of string, data []byte) ([]byte, error) {
 	if len(data) > workcore.MaxBody {
 		return nil, fmt.Errorf("%s has %d bytes, and at most %d are allowed: let it name the data instead, or have less in each task", naming(what, of), len(data), workcore.MaxBody)
 	}
@@ -52,8 +52,8 @@ func naming(what, of string) string {
 	return fmt.Sprintf("%s %q", what, of)
 }
 
-// decode reads what encode has written. No bytes are the zero value.
-func decode[T any](what, of string, data []byte) (v T, err error) {
+// decodeValue reads the bytes of encodeValue. No bytes are the zero value.
+func decodeValue[T any](what, of string, data []byte) (v T, err error) {
 	if v, ok := any(data).(T); ok {
 		return v, nil
 	}

@@ -14,11 +14,11 @@ func TestInts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		data, err := encode("the number", "", &n)
+		data, err := encodeValue("the number", "", &n)
 		if err != nil || string(data) != string(want) {
 			t.Errorf("%d is written as %q, %v", n, data, err)
 		}
-		if got, err := decode[int]("the number", "", data); err != nil || got != n {
+		if got, err := decodeValue[int]("the number", "", data); err != nil || got != n {
 			t.Errorf("%q is read as %d, %v", data, got, err)
 		}
 	}
@@ -28,15 +28,15 @@ func TestInts(t *testing.T) {
 		if text != "" {
 			fails = json.Unmarshal([]byte(text), &want) != nil
 		}
-		got, err := decode[int]("the number", "", []byte(text))
+		got, err := decodeValue[int]("the number", "", []byte(text))
 		if got != want && !fails || (err != nil) != fails {
 			t.Errorf("%q is read as %d, %v; want %d", text, got, err, want)
 		}
 	}
 	n := testing.AllocsPerRun(100, func() {
 		v := 1 << 40
-		data, err := encode("the number", "", &v)
-		if got, err2 := decode[int]("the number", "", data); err != nil || err2 != nil || got != v {
+		data, err := encodeValue("the number", "", &v)
+		if got, err2 := decodeValue[int]("the number", "", data); err != nil || err2 != nil || got != v {
 			t.Error(got, err, err2)
 		}
 	})

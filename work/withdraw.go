@@ -18,8 +18,8 @@ type withdrawRule struct {
 	wake       clocksync.Instant // when to judge even if nothing changes
 }
 
-// renew has the conditions compiled again: the rule is another one. The time for which they have held begins again.
-func (r *withdrawRule) renew() {
+// compileRule has the conditions compiled again: the rule is another one. The time for which they have held begins again.
+func (r *withdrawRule) compileRule() {
 	r.when, r.back, r.declared, r.due = nil, nil, nil, true
 	r.state.Restart()
 }

@@ -49,7 +49,7 @@ func newBalance() *cobra.Command {
 	return cmd
 }
 
-// simFlags are the flags of balance sim; those of the scenario stand over its file.
+// simFlags are the flags of balance sim. A flag of the scenario overrides the file.
 type simFlags struct {
 	balancesim.Scenario
 
@@ -82,28 +82,28 @@ func newBalanceSim() *cobra.Command {
 	}
 	d := f.Scenario
 	flags := cmd.Flags()
-	flags.IntVar(&f.Nodes.Count, "nodes", d.Nodes.Count, "how many nodes, `N`")
-	flags.IntVar(&f.Tasks.Count, "tasks", d.Tasks.Count, "how many tasks, `N` (without a scenario 100 for each node)")
-	flags.StringVar(&f.Tasks.Shape, "shape", d.Tasks.Shape, "the `WORD` for the work of the tasks: "+strings.Join(balancesim.Shapes, ", "))
-	flags.StringVar(&f.Tasks.Order, "order", d.Tasks.Order, "the `WORD` for the order in which a node does its tasks: "+strings.Join(balancesim.Orders, ", "))
-	flags.IntVar(&f.Tasks.Groups, "groups", 0, "tasks talk in groups of `N`")
-	flags.StringVar(&f.Links.Topology, "topology", d.Links.Topology, "the `WORD` for how nodes are linked: "+strings.Join(balancesim.Topologies, ", "))
-	flags.StringVar(&f.Plans.View, "view", d.Plans.View, "plan on a `VIEW` that is consistent, or the latest report of each node")
-	flags.StringVar(&f.Balance.Waiting, "waiting", d.Balance.Waiting, "how loads that wait are counted: by `WORD` weight, or by count as the paper prints it")
-	flags.StringSliceVar(&f.strategies, "strategy", []string{d.Balance.Strategy}, "`NAMES` of "+strings.Join(balance.Names, ", "))
-	flags.Float64SliceVar(&f.alpha, "alpha", []float64{d.Balance.Alpha}, "`NUMBERS` above 1: the thresholds of imbalance")
-	flags.Float64SliceVar(&f.beta, "beta", []float64{d.Balance.Beta}, "`NUMBERS` from 0 to 1: attraction in the choice of the load")
-	flags.Float64SliceVar(&f.gamma, "gamma", []float64{d.Balance.Gamma}, "`NUMBERS` from 0 to 1: attraction in the choice of the target")
+	flags.IntVar(&f.Nodes.Count, "nodes", d.Nodes.Count, "simulate `N` nodes")
+	flags.IntVar(&f.Tasks.Count, "tasks", d.Tasks.Count, "simulate `N` tasks (without a scenario 100 for each node)")
+	flags.StringVar(&f.Tasks.Shape, "shape", d.Tasks.Shape, "`WORD` for the work of the tasks: "+strings.Join(balancesim.Shapes, ", "))
+	flags.StringVar(&f.Tasks.Order, "order", d.Tasks.Order, "`WORD` for the order in which a node takes its tasks: "+strings.Join(balancesim.Orders, ", "))
+	flags.IntVar(&f.Tasks.Groups, "groups", 0, "tasks talk in groups of `N` (default they do not)")
+	flags.StringVar(&f.Links.Topology, "topology", d.Links.Topology, "`WORD` for the links between nodes: "+strings.Join(balancesim.Topologies, ", "))
+	flags.StringVar(&f.Plans.View, "view", d.Plans.View, "plan on a `VIEW`: consistent, or the latest report of each node")
+	flags.StringVar(&f.Balance.Waiting, "waiting", d.Balance.Waiting, "count waiting loads by `WORD`: weight, or count as the paper prints it")
+	flags.StringSliceVar(&f.strategies, "strategy", []string{d.Balance.Strategy}, "`NAMES` of "+strings.Join(balance.Names, ", ")+"; several with commas")
+	flags.Float64SliceVar(&f.alpha, "alpha", []float64{d.Balance.Alpha}, "`NUMBERS` above 1 for pegasus: the thresholds of imbalance; several with commas")
+	flags.Float64SliceVar(&f.beta, "beta", []float64{d.Balance.Beta}, "`NUMBERS` from 0 to 1: attraction in the choice of the load; several with commas")
+	flags.Float64SliceVar(&f.gamma, "gamma", []float64{d.Balance.Gamma}, "`NUMBERS` from 0 to 1: attraction in the choice of the target; several with commas")
 	flags.Uint64Var(&f.Seed, "seed", d.Seed, "the first seed, `N`")
-	flags.IntVar(&f.seeds, "seeds", 1, "run `N` seeds and print medians and the worst efficiency")
+	flags.IntVar(&f.seeds, "seeds", 1, "run `N` seeds and print medians, the worst efficiency, and totals")
 	flags.StringVar(&f.trace, "trace", "", "replay the nodes and tasks of `FILE` instead of drawing them")
 	flags.StringVar(&f.record, "record", "", "write the nodes and tasks that were drawn to `FILE`")
-	flags.StringVar(&f.svg, "svg", "", "draw when each node was busy into `FILE`")
+	flags.StringVar(&f.svg, "svg", "", "draw into `FILE` when each node was busy; for a single run")
 	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object for each row")
 	for name, value := range map[string]float64{"alpha": d.Balance.Alpha, "beta": d.Balance.Beta, "gamma": d.Balance.Gamma} {
 		flags.Lookup(name).DefValue = fmt.Sprint(value) // Not as 1.500000.
 	}
-	flags.BoolVar(&f.explain, "explain", false, "print each plan that moves or refuses anything")
+	flags.BoolVar(&f.explain, "explain", false, "print each plan that moves or refuses anything; for a single run")
 	return cmd
 }
 
@@ -242,7 +242,7 @@ func (b *balanceSim) replayed() (*balancesim.Instance, error) {
 	return balancesim.ReadTrace(b.flags.trace, file)
 }
 
-// one runs an instance and writes what is asked for beside the table.
+// one runs an instance and writes the requested files beside the table.
 func (b *balanceSim) one(ctx context.Context, in *balancesim.Instance, s *balancesim.Scenario) (*balancesim.Result, error) {
 	if b.flags.record != "" {
 		var text strings.Builder
@@ -274,7 +274,7 @@ func (b *balanceSim) one(ctx context.Context, in *balancesim.Instance, s *balanc
 	return r, nil
 }
 
-// simTable has a line for each combination, below one that says of what.
+// simTable has a line for each combination, below a line of headings.
 func simTable(rows []balancesim.Row) string {
 	first := rows[0].Results[0]
 	head := fmt.Sprintf("%s, %s", show.Count(first.Nodes, "node"), show.Count(first.Tasks, "task"))

@@ -50,8 +50,8 @@ func TestDocumentedPlan(t *testing.T) {
 	}
 }
 
-// TestDocumentedTables checks that every command of docs/balance.md is one that
-// runs, with fewer seeds.
+// TestDocumentedTables checks that every command of docs/balance.md runs, with
+// fewer seeds.
 func TestDocumentedTables(t *testing.T) {
 	page, err := os.ReadFile("../../docs/balance.md")
 	if err != nil {

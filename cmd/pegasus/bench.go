@@ -76,9 +76,9 @@ func newBench() *cobra.Command {
 		Args:    noArguments,
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&o.Rounds, "rounds", 9, "how often each leg takes its turn, `N`")
-	flags.DurationVar(&o.Leg, "leg", 300*time.Millisecond, "how long one turn is, `DURATION`")
-	quick := flags.Bool("quick", false, "take 15 s or so, for a first look: legs of 100ms")
+	flags.IntVar(&o.Rounds, "rounds", 9, "each leg takes `N` turns")
+	flags.DurationVar(&o.Leg, "leg", 300*time.Millisecond, "each turn takes `DURATION`")
+	quick := flags.Bool("quick", false, "turns of 100ms, some 15 s in all, for a first look; not with --leg")
 	runBench(cmd, &o.Program, show.Bench, func(ctx context.Context) (*bench.Result, error) {
 		if *quick {
 			if flags.Changed("leg") {
@@ -110,16 +110,16 @@ func newBenchLoad() *cobra.Command {
 		Args:    noArguments,
 	}
 	flags := cmd.Flags()
-	at.add(cmd, "use the NATS server at `URL` (default: the server of --context, or a server of its own)", "`NAME` to show to the server (default NATS_USER)")
+	at.add(cmd, "use the NATS server at `URL`, under a new tenant (default: the URL of --context, or a server of its own)", "`NAME` to show to the server (default NATS_USER)")
 	flags.IntVar(&o.Members, "members", 100, "run `N` members; the members in a process share a connection")
-	flags.IntVar(&o.Processes, "processes", 1, "in how many processes the members are, `N`")
-	flags.IntVar(&o.Rate, "rate", 10_000, "how many reports all of them tell in a second, `N`")
+	flags.IntVar(&o.Processes, "processes", 1, "`N` processes have the members, at most 100")
+	flags.IntVar(&o.Rate, "rate", 10_000, "all members together send `N` reports a second")
 	flags.DurationVar(&o.Time, "time", 10*time.Second, "measure for `DURATION`, after a second that does not count")
-	flags.IntVar(&o.Predicates, "predicates", 10, "how many predicates are judged, `N`")
-	flags.IntVar(&o.Counts, "counts", 0, "how many of the predicates, `N`, are thresholds of the members in a state that half of them are in")
-	flags.IntVar(&o.Least, "least", 0, "of how many members, `K`, the thresholds are (default all and one more: never)")
-	flags.IntVar(&o.Overload, "overload", 0, "then tell `TIMES` as many reports, and again as many as before for five seconds (or --overload-time times five, if that is less)")
-	flags.DurationVar(&o.OverloadTime, "overload-time", 10*time.Second, "how long that is, `DURATION`")
+	flags.IntVar(&o.Predicates, "predicates", 10, "judge `N` predicates")
+	flags.IntVar(&o.Counts, "counts", 0, "`N` of the predicates are thresholds of the members in a state that half of them are in (default none)")
+	flags.IntVar(&o.Least, "least", 0, "the thresholds of --counts need `K` members (default all and one more, which is never reached)")
+	flags.IntVar(&o.Overload, "overload", 0, "then send `TIMES` as many reports (default no overload)")
+	flags.DurationVar(&o.OverloadTime, "overload-time", 10*time.Second, "the overload takes `DURATION`")
 	runBench(cmd, &o.Program, show.Load, func(ctx context.Context) (*bench.LoadResult, error) {
 		if at.Settings != (connect.Settings{}) {
 			if at.URL == "" && at.Context == "" {
@@ -171,7 +171,7 @@ func newBenchPeers() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.DurationVar(&o.Time, "time", 20*time.Second, "measure each controller for `DURATION`, half of it without a delay")
-	flags.Uint64Var(&o.Seed, "seed", 1, "`NUMBER` from which the times of the workers and the delays follow")
+	flags.Uint64Var(&o.Seed, "seed", 1, "the times of the workers and the delays follow from this `NUMBER`")
 	runBench(cmd, &o.Program, show.Peers, func(ctx context.Context) (*peers.Result, error) {
 		if o.Time < 200*time.Millisecond || o.Time > 10*time.Minute {
 			return nil, fmt.Errorf("--time %v: it must be 200ms to 10m", o.Time)
@@ -183,7 +183,7 @@ func newBenchPeers() *cobra.Command {
 	return cmd
 }
 
-// runBench has a command measure and print. this is set to what is known of this program.
+// runBench has a command measure and print. It sets this to the version and machine of this program.
 func runBench[R any](cmd *cobra.Command, this *bench.Program, text func(R) string, measure func(context.Context) (R, error)) {
 	asJSON := cmd.Flags().Bool("json", false, "print one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

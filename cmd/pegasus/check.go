@@ -36,7 +36,7 @@ func newCheck() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&asJSON, "json", false, "print one JSON object a file")
+	f.BoolVar(&asJSON, "json", false, "print one JSON object a file on stdout, and nothing on stderr")
 	f.BoolVar(&strict, "strict", false, "end with exit code 3 if there are warnings")
 	return cmd
 }

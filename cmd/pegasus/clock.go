@@ -46,8 +46,8 @@ type clockFlags struct {
 	hasBound             bool
 }
 
-// clockSources are what a clock is made of: all that are named, or the first of
-// those of this machine that has a bound.
+// clockSources are the sources of a clock: all named ones, or the first source of
+// this machine that has a bound.
 type clockSources struct{ named, local []source.Source }
 
 // opener makes the sources that the flags name; tests have others.
@@ -79,22 +79,22 @@ func newClock(open opener) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVar(&f.ntp, "ntp", nil, "ask these NTP servers, `HOST,HOST` with :PORT if it is not 123")
-	flags.StringVar(&f.chrony, "chrony", "", "ask the chronyd of this machine at `ADDR`: HOST:PORT, the path of its socket, or local for 127.0.0.1:323")
-	flags.StringVar(&f.clockBound, "clockbound", "", "read the ClockBound segment `PATH`, or local for the daemon's usual place")
-	flags.BoolVar(&f.kernel, "kernel", false, "ask the kernel for the maximum error that its daemon told it")
-	flags.DurationVar(&f.bound, "bound", 0, "assume that the wall clock is never off by more than `DURATION`")
-	flags.BoolVar(&f.smeared, "smeared", false, "the servers smear leap seconds, all of them")
-	flags.IntVar(&f.faults, "faults", 0, "how many of the servers may be wrong, `N` (default the most that their number allows)")
-	flags.Float64Var(&f.drift, "drift", 0, "the clock of this host may run fast or slow by `PPM` (default 50, in a virtual machine 200)")
-	flags.DurationVar(&f.limit, "limit", 0, "a bound above `DURATION` is degraded, and no bound to claim")
+	flags.StringSliceVar(&f.ntp, "ntp", nil, "ask these NTP servers, `HOST,HOST`; add :PORT if it is not 123")
+	flags.StringVar(&f.chrony, "chrony", "", "ask the chronyd of this machine at `ADDR`: HOST:PORT on loopback, its socket's path, or local for 127.0.0.1:323")
+	flags.StringVar(&f.clockBound, "clockbound", "", "read the ClockBound segment `PATH`; local is the usual segment of the daemon")
+	flags.BoolVar(&f.kernel, "kernel", false, "ask the kernel for the maximum error that its daemon reported")
+	flags.DurationVar(&f.bound, "bound", 0, "assume that the error of the wall clock is never larger than `DURATION`")
+	flags.BoolVar(&f.smeared, "smeared", false, "all servers smear leap seconds; the timeline is utc-smeared")
+	flags.IntVar(&f.faults, "faults", 0, "`N` servers may be wrong (default the most that their number allows, less than half)")
+	flags.Float64Var(&f.drift, "drift", 0, "largest rate error of this clock in `PPM`, including slewing by a daemon (default 50, in a virtual machine 200)")
+	flags.DurationVar(&f.limit, "limit", 0, "a bound above `DURATION` is degraded, with exit code 1")
 	flags.DurationVar(&f.timeout, "timeout", 3*time.Second, "wait `DURATION` at most for a bound")
-	flags.BoolVar(&f.watch, "watch", false, "continue, and print the bound each second")
+	flags.BoolVar(&f.watch, "watch", false, "print the bound each second")
 	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object a line")
 	return cmd
 }
 
-// check looks at the flags one by one; the sources check what is theirs.
+// check looks at the flags one by one; each source checks its own values.
 func (f *clockFlags) check(changed func(string) bool) error {
 	switch {
 	case f.watch && f.hasWait:
@@ -164,7 +164,7 @@ func (f *clockFlags) options() source.MeasuredOptions {
 	return o
 }
 
-// openSources makes the sources that are named, or else those of this machine.
+// openSources makes the named sources, or else the sources of this machine.
 func openSources(f *clockFlags) (clockSources, error) {
 	var list []source.Source
 	var faults []error

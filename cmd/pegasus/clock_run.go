@@ -14,8 +14,8 @@ import (
 	"github.com/gopegasus/pegasus/internal/show"
 )
 
-// How often --watch tells what is known, and how often the end of waiting is
-// looked for.
+// How often --watch prints the bound, and how often the wait for a bound looks
+// for its end.
 const (
 	watchEvery = time.Second
 	lookEvery  = 10 * time.Millisecond
@@ -30,7 +30,7 @@ type clockRun struct {
 	tried   []show.Trial
 }
 
-// run tells once what is known, or each second until the context ends.
+// run prints the bound once, or each second until the context ends.
 func (r *clockRun) run(ctx context.Context) error {
 	waiting, cancel := context.WithCancel(ctx)
 	if !r.flags.watch {

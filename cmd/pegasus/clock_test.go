@@ -89,7 +89,7 @@ func TestClockTakesTheFirstOfThisMachineThatAnswers(t *testing.T) {
 	}
 }
 
-// TestClockDrift is that of this machine, unless it is said.
+// TestClockDrift: without the flag the drift is the default of this machine.
 func TestClockDrift(t *testing.T) {
 	for args, want := range map[string]float64{"--json": source.DefaultDrift(), "--json --drift=70": 70} {
 		code, stdout, stderr := executeClock(t, clockSources{named: []source.Source{fake("a", 0, 1)}}, strings.Fields(args)...)
@@ -184,7 +184,7 @@ func TestClockWatch(t *testing.T) {
 	}
 }
 
-// lineWriter passes on what is written at once.
+// lineWriter passes each write on at once.
 type lineWriter chan string
 
 func (w lineWriter) Write(b []byte) (int, error) {

@@ -23,7 +23,7 @@ const completionExample = `  source <(pegasus completion bash)
   pegasus completion fish > ~/.config/fish/completions/pegasus.fish
   pegasus completion powershell | Out-String | Invoke-Expression`
 
-// shells are those that completion knows, with what writes their scripts.
+// shells are the shells that completion knows, with the functions that write their scripts.
 var shells = map[string]func(root *cobra.Command, w io.Writer) error{
 	"bash":       func(root *cobra.Command, w io.Writer) error { return root.GenBashCompletionV2(w, true) },
 	"zsh":        (*cobra.Command).GenZshCompletion,

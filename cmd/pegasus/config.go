@@ -48,7 +48,7 @@ other is not in it: check tells.`,
 	return cmd
 }
 
-// oneConfig wants the path of one configuration.
+// oneConfig wants the path of exactly one configuration file.
 func oneConfig(command string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {

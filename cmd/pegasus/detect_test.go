@@ -24,8 +24,8 @@ func detect(t *testing.T, stdin io.Reader, args ...string) (code int, stdout, st
 	return code, out.String(), errs.String()
 }
 
-// TestDetectInput reads the same trace in each way there is; nothing is left of
-// what was kept meanwhile.
+// TestDetectInput reads the same trace in each way; no temporary file
+// is left.
 func TestDetectInput(t *testing.T) {
 	kept := t.TempDir()
 	t.Setenv("TMPDIR", kept)
@@ -251,7 +251,7 @@ func TestDetectNamesAbsentMembers(t *testing.T) {
 }
 
 // TestDetectNamesRoundedFields: ids that would be equal as floats are unknown, and the
-// type that holds them is told.
+// error names the type that holds them.
 func TestDetectNamesRoundedFields(t *testing.T) {
 	const (
 		trace = `{"participant":"n1","domain":"h1","mono":1,"earliest":1,"latest":2,"type":"state","seq":1,"state":{"id":9007199254740993,"ids":[9007199254740993]}}

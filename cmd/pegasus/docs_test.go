@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
+	"flag"
 	"maps"
 	"os"
 	"path/filepath"
@@ -10,49 +12,155 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// TestFlagsAreDocumented wants every subcommand that help shows in docs/cli.md, and its
-// flags in the part that has its name.
+// TestFlagsAreDocumented renders the tables of flags of docs/cli.md from the commands. A table
+// stands between <!-- flags: pegasus run --> and <!-- end of flags -->, in the part of its command.
+// Its third column is written by hand and kept. A table "pegasus node, beside pegasus status" has
+// the flags that differ from the flags of status, and one row with the names of the others. A command
+// without a table has the flags of "pegasus status".
 func TestFlagsAreDocumented(t *testing.T) {
-	raw, err := os.ReadFile("../../docs/cli.md")
+	const path = "../../docs/cli.md"
+	raw, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
+	commands := map[string]*cobra.Command{}
+	for list := newRoot().Commands(); len(list) > 0; list = list[1:] {
+		list = append(list, list[0].Commands()...)
+		commands[list[0].CommandPath()] = list[0]
+	}
+	table := regexp.MustCompile(`(?s)<!-- flags: ([^,>]+)(?:, beside ([^>]+))? -->\n(.*?)<!-- end of flags -->\n`)
+	tables := map[string]bool{}
+	page := table.ReplaceAllStringFunc(string(raw), func(old string) string {
+		m := table.FindStringSubmatch(old)
+		cmd, beside := commands[m[1]], commands[m[2]]
+		if cmd == nil || m[2] != "" && beside == nil {
+			t.Fatalf("docs/cli.md has flags of %q beside %q: there is no such command", m[1], m[2])
+		}
+		tables[m[1]] = true
+		marker, _, _ := strings.Cut(old, "\n")
+		return marker + "\n" + flagTable(t, cmd, beside, m[3]) + "<!-- end of flags -->\n"
+	})
+	if flag.Lookup("rewrite").Value.String() == "true" && !t.Failed() {
+		if err := os.WriteFile(path, []byte(page), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	} else if page != string(raw) {
+		t.Error("docs/cli.md has other tables of flags than the commands: go test ./cmd/pegasus -run TestFlagsAreDocumented -rewrite")
+	}
 	parts := map[string]string{}
-	for part := range strings.SplitSeq(string(raw), "\n## ") {
+	for part := range strings.SplitSeq(page, "\n## ") {
 		title, text, _ := strings.Cut(part, "\n")
 		parts[title] = text
 	}
-	flags := 0
-	for list := newRoot().Commands(); len(list) > 0; list = list[1:] {
-		cmd := list[0]
-		list = append(list, cmd.Commands()...)
-		path := strings.TrimPrefix(cmd.CommandPath(), "pegasus ")
-		part, ok := parts[path]
-		if !ok {
-			part, ok = parts[strings.Fields(path)[0]]
-		}
-		if strings.Contains(part, "(#asking-a-run)") {
-			part += parts["Asking a run"]
-		}
+	for _, name := range slices.Sorted(maps.Keys(commands)) {
+		cmd := commands[name]
 		if onlyGroups := cmd.HasSubCommands() && !cmd.HasLocalFlags(); onlyGroups || !cmd.IsAvailableCommand() || cmd.Name() == "help" {
 			continue
 		}
-		if !ok || !strings.Contains(part, "pegasus "+path) {
-			t.Errorf("docs/cli.md has no part with pegasus %s", path)
-			continue
+		words := strings.TrimPrefix(name, "pegasus ")
+		part, ok := parts[words]
+		if !ok {
+			part, ok = parts[strings.Fields(words)[0]]
+		}
+		if !ok || !strings.Contains(part, name) {
+			t.Errorf("docs/cli.md has no part with %s", name)
+		}
+		if table := "<!-- flags: " + name; tables[name] && name != "pegasus status" && !strings.Contains(part, table) {
+			t.Errorf("docs/cli.md has the flags of %s in another part", name)
+		}
+		if rows, _ := flagRows(cmd, commands["pegasus status"]); !tables[name] && len(rows) > 0 {
+			t.Errorf("docs/cli.md has no table of flags of %s, which has %v", name, slices.Sorted(maps.Keys(rows)))
+		} else if !tables[name] && cmd.LocalFlags().Lookup("nats") != nil && !strings.Contains(part, "(#asking-a-run)") {
+			t.Errorf("docs/cli.md does not say that the flags of %s are in asking a run", name)
 		}
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if flags++; !f.Hidden && f.Name != "help" && !regexp.MustCompile("--"+f.Name+`\b`).MatchString(part) {
-				t.Errorf("docs/cli.md does not have --%s of pegasus %s", f.Name, path)
+			if len(f.Usage) > 120 {
+				t.Errorf("--%s of %s has %d characters of usage: use at most 120, and move the rest into the notes of docs/cli.md", f.Name, name, len(f.Usage))
 			}
 		})
 	}
-	if flags < 100 {
-		t.Errorf("only %d flags were looked for", flags)
+	if len(tables) < 20 {
+		t.Errorf("docs/cli.md has only %d tables of flags", len(tables))
 	}
+}
+
+// flagRows returns the first two cells of each flag of cmd by its name, and the names of the
+// flags that beside, if it is not nil, has with the same cells.
+func flagRows(cmd, beside *cobra.Command) (rows map[string]string, same []string) {
+	other := map[string]string{}
+	if beside != nil {
+		other, _ = flagRows(beside, nil)
+	}
+	rows = map[string]string{}
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Hidden || f.Name == "help" {
+			return
+		}
+		value, _ := pflag.UnquoteUsage(f)
+		switch {
+		case f.NoOptDefVal != "" && f.Value.Type() != "bool":
+			value = "[=" + cmp.Or(value, f.NoOptDefVal) + "]"
+		case value != "":
+			value = " " + value
+		}
+		first := "`--" + f.Name + value + "`"
+		if f.Shorthand != "" {
+			first = "`-" + f.Shorthand + "`, " + first
+		}
+		one := pflag.NewFlagSet("", pflag.ContinueOnError)
+		one.AddFlag(f)
+		_, usage, _ := strings.Cut(strings.TrimSpace(one.FlagUsages()), "   ")
+		row := "| " + escapeCell(first) + " | " + escapeCell(strings.TrimSpace(usage)) + " |"
+		if other[f.Name] == row {
+			same = append(same, "`--"+f.Name+"`")
+			return
+		}
+		rows[f.Name] = row
+	})
+	return rows, same
+}
+
+// escapeCell returns text as it stands in a cell of a table.
+func escapeCell(text string) string {
+	return strings.ReplaceAll(text, "|", `\|`)
+}
+
+var (
+	flagName = regexp.MustCompile("^\\| (?:`-.`, )?`--([a-z0-9-]+)")
+	flagNote = regexp.MustCompile(`(?:[^|\\]|\\.)*\|$`)
+)
+
+// flagTable returns the table of the flags of cmd, with the notes of the old one.
+func flagTable(t *testing.T, cmd, beside *cobra.Command, old string) string {
+	t.Helper()
+	rows, same := flagRows(cmd, beside)
+	notes := map[string]string{}
+	for line := range strings.Lines(old) {
+		line = strings.TrimSpace(line)
+		name, note := flagName.FindStringSubmatch(line), strings.TrimSpace(strings.TrimSuffix(flagNote.FindString(line), "|"))
+		switch {
+		case name == nil:
+		case strings.Contains(line, "| as for `"):
+			notes["same"] = note
+		case rows[name[1]] == "" && note != "":
+			t.Errorf("docs/cli.md has a note on --%s of %s, which has no such flag: remove the row, or move its note", name[1], cmd.CommandPath())
+		default:
+			notes[name[1]] = note
+		}
+	}
+	var out strings.Builder
+	out.WriteString("| flag | help | notes |\n|---|---|---|\n")
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
+		out.WriteString(strings.TrimSuffix(rows[name]+" "+notes[name], " ") + " |\n")
+	}
+	if len(same) > 0 {
+		out.WriteString("| " + strings.Join(same, ", ") + " | as for `" + beside.CommandPath() + "` | " + notes["same"] + " |\n")
+	}
+	return out.String()
 }
 
 // TestManPages writes them where nothing is yet.
@@ -109,7 +217,7 @@ func TestCompletion(t *testing.T) {
 }
 
 // TestConfigPage wants every key of the configuration in a table of docs/config.md,
-// and its first example to be one that check takes.
+// and that check accepts its first example.
 func TestConfigPage(t *testing.T) {
 	raw, err := os.ReadFile("../../docs/config.md")
 	if err != nil {

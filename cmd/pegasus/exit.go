@@ -17,7 +17,7 @@ const (
 	exitFailure  = 1 // it could not be done
 	exitUsage    = 2 // the command line makes no sense; nothing was done
 	exitWarnings = 3 // done, with warnings that were asked to count
-	exitUntried  = 4 // done, and some of what was to be tried was not
+	exitUntried  = 4 // done, and some predicate was not tried
 )
 
 // failure is an error of a command that was used rightly. Every other error,

@@ -135,7 +135,7 @@ type watcher struct {
 	feed    interface{ put(show.Entry) }
 	firings show.Firings
 	ended   chan<- monitor.ProgramEvent // where to tell the end of a program; nil: in the feed
-	leads   func()                      // called when it leads; nil: that is told before
+	leads   func()                      // called when it leads; nil: the caller reports that earlier
 	epoch   uint64
 	refused bool
 }

@@ -118,7 +118,7 @@ func TestFeedOfAResult(t *testing.T) {
 	})
 }
 
-// TestFeedKeepsWhatCameEarly tells what was put in before the feed began after
+// TestFeedKeepsWhatCameEarly: lines that were put in before the feed began follow
 // the first entry.
 func TestFeedKeepsWhatCameEarly(t *testing.T) {
 	var text strings.Builder

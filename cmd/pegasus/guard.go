@@ -28,8 +28,8 @@ type pageFlags struct {
 }
 
 func (f *pageFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.address, "http", "", "`HOST:PORT` for metrics and health, such as "+operatorAddress+" (default none)")
-	addKeyFile(flags, &f.keyFile, "`FILE` whose first line is the key that a request for metrics or health must have; needed where other machines can reach --http")
+	flags.StringVar(&f.address, "http", "", "serve metrics and health at `HOST:PORT`, such as "+operatorAddress+" (default none)")
+	addKeyFile(flags, &f.keyFile, "answer only requests with the key in the first line of `FILE`; needed if other machines can reach --http")
 	flags.StringSliceVar(&f.names, "http-host", nil, "also answer requests for this host `NAME`, beside IP addresses and localhost; several by commas")
 }
 

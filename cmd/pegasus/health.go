@@ -64,9 +64,9 @@ func newHealth() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&address, "http", operatorAddress, "`HOST:PORT` that the run was given as --http")
-	addKeyFile(flags, &keyFile, "`FILE` with the key that the run was given as --http-key-file")
-	flags.BoolVar(&live, "live", false, "ask only whether it still runs")
-	flags.DurationVar(&timeout, "timeout", 2*time.Second, "`DURATION` to wait for an answer")
+	addKeyFile(flags, &keyFile, "`FILE` with the key of the run in its first line")
+	flags.BoolVar(&live, "live", false, "ask only whether the run still processes its messages; if not, restart it")
+	flags.DurationVar(&timeout, "timeout", 2*time.Second, "wait `DURATION` at most for the answer")
 	return cmd
 }
 

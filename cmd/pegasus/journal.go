@@ -62,8 +62,8 @@ func (j *journals) takeUp(opt *synchronizer.Options) error {
 	return nil
 }
 
-// close closes the files, after the synchronizers have ended. One that never ran
-// has left nothing in the file that was made for it, which goes then.
+// close closes the files, after the synchronizers have ended. It removes the empty
+// file of a synchronizer that never ran.
 func (j *journals) close() error {
 	var errs []error
 	for _, f := range j.files {

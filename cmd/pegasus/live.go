@@ -40,9 +40,9 @@ type liveFlags struct {
 
 func (f *liveFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	f.connection.add(cmd, "`URL` of the NATS server of the run (default NATS_URL, or the last local run)", "`NAME` to show to the server (default NATS_USER)")
+	f.connection.add(cmd, "`URL` of the NATS server of the run (default NATS_URL, the URL of --context, or the URL of the last local run)", "`NAME` to show to the server (default NATS_USER)")
 	flags.StringVar(&f.tenant, "tenant", "", "`NAME` of the run's tenant (default: the tenant of the local run, or default)")
-	flags.StringVar(&f.synchronizer, "synchronizer", "", "ask this `SYNCHRONIZER` alone (default all)")
+	flags.StringVar(&f.synchronizer, "synchronizer", "", "ask only this `SYNCHRONIZER` (default all of the tenant that answer within 0.3 s)")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object a line")
 }
 
@@ -56,7 +56,7 @@ type live struct {
 	from   string // where that comes from
 }
 
-// open connects to the run that the flags name. A run that has died is told on
+// open connects to the run that the flags name. It reports a run that has died on
 // stderr.
 func (f *liveFlags) open(ctx context.Context, stderr io.Writer, o bus.Options) (*live, error) {
 	for what, name := range map[string]string{"--tenant": f.tenant, "--synchronizer": f.synchronizer} {
@@ -172,8 +172,8 @@ func wasWere(n int) string {
 	return "were"
 }
 
-// answers are those of every synchronizer of the run to a question, and why there is
-// none of others.
+// answers are the answers of the run's synchronizers to a question, and why other
+// synchronizers gave none.
 func answers[A any](cmd *cobra.Command, f *liveFlags, verb wire.Verb, text string) (list []*A, err error) {
 	errs := f.each(cmd, func(ctx context.Context, l *live, p synchronizer.Presence) error {
 		a := new(A)

@@ -139,8 +139,8 @@ func TestWhyGroups(t *testing.T) {
 	p.stop()
 }
 
-// TestNotesOfRuns: they are for this user alone, the newest counts, and those of
-// dead processes are told and removed.
+// TestNotesOfRuns: notes are for this user alone, the newest counts, and notes of
+// dead processes are reported and removed.
 func TestNotesOfRuns(t *testing.T) {
 	dir := own(t)
 	begun := time.Date(2030, 1, 2, 3, 4, 5, 0, time.Local)

@@ -8,8 +8,8 @@ import (
 	"github.com/gopegasus/pegasus/internal/show"
 )
 
-// logger makes entries of what a synchronizer logs and does not tell as an
-// event: that the server is away, and that it is back.
+// logger makes entries of the log lines of a synchronizer that are not also
+// events: that the server is away, and that it is back.
 func (w *watcher) logger() *slog.Logger { return slog.New(logHandler{w}) }
 
 type logHandler struct{ *watcher }

@@ -76,18 +76,18 @@ func newNode() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	flags := cmd.Flags()
-	f.add(cmd, "`URL` of the NATS server (default NATS_URL; required)", "`NAME` to show to the server (default NATS_USER)")
-	flags.StringVar(&f.cfg.Group, "group", "processors", "`GROUP` of processors that the program's file names")
+	f.add(cmd, "`URL` of the NATS server (default NATS_URL, or the URL of --context; required)", "`NAME` to show to the server (default NATS_USER)")
+	flags.StringVar(&f.cfg.Group, "group", "processors", "`GROUP` of processors in the file of the program")
 	flags.StringVar(&f.cfg.Name, "name", "", "`NAME` of the node, unique in the group (required)")
 	flags.StringVar(&f.cfg.Tenant, "tenant", "default", "`NAME` that keeps runs on one server apart")
 	flags.IntVar(&f.cfg.Processors, "processors", 1, "`N` blocks run here at once")
-	flags.StringSliceVar(&f.cfg.Labels, "label", nil, "`LABEL` by which programs place blocks")
+	flags.StringSliceVar(&f.cfg.Labels, "label", nil, "`LABEL` by which programs place blocks; any number")
 	flags.IntVar(&f.cfg.Cores, "cores", 0, "`N` cores that each processor offers (default: the cores of the machine, divided)")
 	flags.BoolVar(&f.cfg.Pin, "pin", false, "keep each processor on cores of its own (Linux)")
 	flags.BoolVar(&f.cfg.Unbound, "unbound", false, "let every process run on all cores")
-	flags.StringArrayVar(&f.blocks, "block", nil, "`NAME=COMMAND`: what runs as a block (one at least)")
+	flags.StringArrayVar(&f.blocks, "block", nil, "`NAME=COMMAND`: a block, and the command that runs it (at least one)")
 	flags.DurationVar(&f.grace, "grace", procnode.DefaultGrace, "`TIME` between SIGTERM and SIGKILL")
-	flags.DurationVar(&f.patience, "wait", 0, "`TIME` to wait for the program's synchronizer (default without limit)")
+	flags.DurationVar(&f.patience, "wait", 0, "wait `TIME` at most for the synchronizer of the program (default without limit)")
 	flags.BoolVar(&f.observe, "observe", false, "measure this machine, and fill "+strings.Join(observe.Fields(), ", "))
 	flags.Float64Var(&f.power, "power", 0, "`UNITS` of work that the machine does in a second (default measured; with --observe)")
 	return cmd
@@ -159,7 +159,7 @@ func (f *nodeFlags) run(cmd *cobra.Command) error {
 	return fail(errors.Join(err, n.Close()))
 }
 
-// showReading shows what is observed at first, and why the rest is not.
+// showReading shows the fields observed at first, and why the others are not.
 func showReading(w io.Writer, o *observe.Observer) error {
 	r, missing := o.Reading(), o.Missing()
 	var known, unknown []string

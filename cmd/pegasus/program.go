@@ -113,7 +113,7 @@ func newProgramGraph() *cobra.Command {
 			if err != nil {
 				return told(cmd.ErrOrStderr(), fmt.Errorf("program: %w", err))
 			}
-			file, err := configfile.ParseProgram(args[0], src) // It may be one that cannot be run.
+			file, err := configfile.ParseProgram(args[0], src) // The program may be unable to run.
 			if err != nil {
 				return told(cmd.ErrOrStderr(), err)
 			}

@@ -65,7 +65,7 @@ func newProgramRun() *cobra.Command {
 		Args:              oneFile("program run"),
 		ValidArgsFunction: configFiles(),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			// It is read once: what was checked is what runs, and it may be a pipe.
+			// The file is read once: the checked text runs, and the file may be a pipe.
 			params, err := assignments(f.set)
 			if err != nil {
 				return err
@@ -82,10 +82,10 @@ func newProgramRun() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	f.add(cmd, "nodes use the same", "record the inputs to a file in `DIR`, for --resume and replay",
-		"`MIB` that the journal may have; at the limit the run ends", "tell every change of a verdict, every signal and every refusal too")
+	f.add(cmd, "nodes use the same", "record every input of the run to a file in `DIR`, for --resume and replay",
+		"largest size of the journal in `MIB`; at the limit the run ends", "also print every change of a verdict, every signal and every refusal")
 	flags.StringArrayVar(&f.set, "set", nil, "give a parameter of the file a value instead of its default, `NAME=VALUE`; once for each parameter")
-	flags.BoolVar(&f.dry, "dry-run", false, "start nothing, tell what would be started")
+	flags.BoolVar(&f.dry, "dry-run", false, "start nothing, print what would be started")
 	return cmd
 }
 

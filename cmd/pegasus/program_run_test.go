@@ -131,7 +131,7 @@ func TestNodeObserves(t *testing.T) {
 // TestProgramRunEnds ends a run that hangs: without a journal its blocks are
 // cancelled; with one it is left, and another run continues.
 func TestProgramRunEnds(t *testing.T) {
-	t.Setenv("XDG_RUNTIME_DIR", t.TempDir()) // Its run is the only one that is noted.
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir()) // No other run is noted.
 	file, command := pair(t, "0.1")
 	run := launch(t, "program", "run", file)
 	url := run.url()

@@ -162,7 +162,7 @@ func TestLeadersOfAProgramAreKilled(t *testing.T) {
 		}
 		testwait.Until(t, "another leader", func() bool { return now().Term > before.Term })
 	}
-	testwait.Until(t, "a warm standby", isWarm) // Else the program may be done before the newest one was told of it.
+	testwait.Until(t, "a warm standby", isWarm) // Else the program may be done before the newest standby has heard of it.
 	close(goOn)
 	for _, p := range processes {
 		if err := p.Wait(); err != nil {

@@ -23,8 +23,8 @@ func readYAML(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxYAML))
 }
 
-// faultList lists what is wrong in a file by its places; an error that is of
-// another kind, such as a file that is missing, has none.
+// faultList lists the faults of a file by their places; an error of another kind,
+// such as a missing file, has no place.
 func faultList(path string, err error) []yamlconf.Fault {
 	if err == nil {
 		return []yamlconf.Fault{}

@@ -91,7 +91,7 @@ func (s *session) reloadAll(stderr io.Writer) {
 	}
 }
 
-// reloadKeys reads the directory of --keys again, and tells whether it is in force.
+// reloadKeys reads the directory of --keys again, and reports whether it now applies.
 func (s *session) reloadKeys() error {
 	if s.keys == nil {
 		return nil

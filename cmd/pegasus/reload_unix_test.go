@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestRunReloads: SIGHUP has the file read again, and what is wrong with it changes
+// TestRunReloads: SIGHUP has the file read again, and a faulty file changes
 // nothing.
 func TestRunReloads(t *testing.T) {
 	src, err := os.ReadFile(levelsConfig)

@@ -63,8 +63,8 @@ func newReplay() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.config, "config", "", "judge by this `FILE` as well, and print where it comes to other verdicts")
-	flags.BoolVarP(&f.verbose, "verbose", "v", false, "tell every change of a verdict and every refusal too")
+	flags.StringVar(&f.config, "config", "", "judge by the configuration `FILE` as well, and print each verdict that differs")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "also print every change of a verdict and every refused input")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object a line")
 	return cmd
 }

@@ -21,7 +21,7 @@ import (
 )
 
 // The times of a replay are local ones. The zone is read when a time is first shown; to set
-// time.Local would race with a goroutine that the server's package starts by itself.
+// time.Local would race with a goroutine of the server's package.
 func init() {
 	if err := os.Setenv("TZ", "UTC"); err != nil {
 		panic(err)

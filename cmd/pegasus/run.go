@@ -114,35 +114,35 @@ func newRun() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	f.add(cmd, "members use the same", "record the inputs to a file a synchronizer in `DIR`, for replay",
-		"largest size of a journal in `MIB`; at this size the journal ends, and the run continues", "print also every change of a verdict, firings that only set memory, and every refusal")
+	f.add(cmd, "members use the same", "record every input of the synchronizers in `DIR`, one file each, for replay",
+		"largest size of a journal in `MIB`; at the limit the journal ends, and the run continues", "also print every change of a verdict, firings that only set memory, and every refused input")
 	addPredicate(cmd, &f.predicates)
 	f.pages.add(flags)
-	flags.String("jetstream", "", "keep streams of the server inside this process in `DIR` (default no JetStream)")
+	flags.String("jetstream", "", "give the server inside this process JetStream, with its streams in `DIR` (default no JetStream)")
 	f.jetstream = flags.Lookup("jetstream")
-	flags.StringVar(&f.name, "name", "", "run this `SYNCHRONIZER` alone (default all that are not thread-level)")
+	flags.StringVar(&f.name, "name", "", "run only this `SYNCHRONIZER` (default all that are not thread-level)")
 	flags.StringArrayVar(&f.set, "set", nil, "give a parameter of the configuration a value instead of its default, `NAME=VALUE`; once for each parameter")
-	flags.StringSliceVar(&f.members, "members", nil, "`N` or NAME=N: the number of members that the synchronizer (NAME) waits for")
-	flags.StringVar(&f.timeline, "timeline", "", "`TIME` by which hosts are compared: utc or utc-smeared, which every member has to know (default this host's clock, against which members measure theirs)")
+	flags.StringSliceVar(&f.members, "members", nil, "await `N` members before the first epoch, instead of the number in the file; also NAME=N")
+	flags.StringVar(&f.timeline, "timeline", "", "compare hosts by `TIME`: utc or utc-smeared (default the clock of this host)")
 	return cmd
 }
 
-// add declares the flags that run and program run have in common, with what they mean
-// there.
+// add declares the flags that run and program run have in common. The texts differ
+// between the two.
 func (f *runFlags) add(cmd *cobra.Command, tenant, journal, limit, verbose string) {
-	f.connection.add(cmd, "use the NATS server at `URL` instead of a server inside this process (default NATS_URL)", "`NAME` that clients of the server show")
+	f.connection.add(cmd, "use the NATS server at `URL` instead of a server inside this process (default NATS_URL, or the URL of --context)", "`NAME` that clients of the server show")
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", "", "`HOST:PORT` for the server inside this process (default 127.0.0.1 and a free port)")
-	flags.StringVar(&f.ui, "ui", "", "serve the page of pegasus ui for this run at `ADDRESS` of the loopback interface (127.0.0.1:0, any free port, without one)")
+	flags.StringVar(&f.ui, "ui", "", "serve the page of pegasus ui for this run at `ADDRESS` of the loopback interface (without one: any free port)")
 	flags.Lookup("ui").NoOptDefVal = "127.0.0.1:0"
-	flags.StringVar(&f.keys, "keys", "", "admit to the server inside this process the users of `DIR`, made by pegasus keys, and no others")
+	flags.StringVar(&f.keys, "keys", "", "admit to the server inside this process only the users of `DIR`, which pegasus keys makes")
 	flags.BoolVar(&f.open, "open", false, "let any user of this machine connect to the server inside this process (default only programs of this user)")
 	flags.StringVar(&f.tenant, "tenant", "default", "`NAME` that keeps runs on one server apart; "+tenant)
 	flags.StringVar(&f.journal, "journal", "", journal)
 	flags.StringVar(&f.resume, "resume", "", "continue from the journal `FILE` of the last run of the same synchronizer or program")
-	flags.BoolVar(&f.standby, "standby", false, "wait until the process that runs the same on the server of --nats has ended, and take over then")
+	flags.BoolVar(&f.standby, "standby", false, "wait until the process that runs the same on the server of --nats ends or is no longer heard, then take over")
 	flags.Int64Var(&f.journalLimit, "journal-limit", synchronizer.DefaultJournalLimit>>20, limit)
-	flags.String("state", "", "`DIR` that keeps the term from one run to the next, or none (default the state folder of this user)")
+	flags.String("state", "", "`DIR` for the term, which outlives the run; none stores no term (default the state folder of this user)")
 	f.state = flags.Lookup("state")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, verbose)
 	flags.BoolVar(&f.json, "json", false, "print one JSON object a line")
@@ -180,7 +180,7 @@ func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Write
 	if err != nil {
 		return fail(err)
 	}
-	defer operators.close() //nolint:errcheck,contextcheck // What was asked was answered, or not; the end has a time of its own.
+	defer operators.close() //nolint:errcheck,contextcheck // Questions were answered, or not; the end has a time of its own.
 	page, err := newOwnPage(f.ui)
 	if err != nil {
 		return err
@@ -206,7 +206,7 @@ func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Write
 }
 
 func addPredicate(cmd *cobra.Command, names *[]string) {
-	cmd.Flags().StringSliceVar(names, "predicate", nil, "show the lines of this `PREDICATE` alone; several by commas (default all, without firings that only set memory)")
+	cmd.Flags().StringSliceVar(names, "predicate", nil, "print only the lines of this `PREDICATE`; several by commas (default all, without firings that only set memory)")
 }
 
 func predicatesOf(levels []synchronizer.Level) (names []string) {
@@ -230,7 +230,7 @@ func (f *runFlags) together(where *server) error {
 	return nil
 }
 
-// rendering is that of --json, or lines for people.
+// rendering is JSON with --json, or lines for people.
 func rendering(asJSON bool) func(show.Entry) string {
 	if asJSON {
 		return show.Entry.JSON

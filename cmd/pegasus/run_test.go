@@ -123,7 +123,7 @@ func TestRunJSON(t *testing.T) {
 		t.Errorf("fired: %v", fired)
 	}
 	subjects := wire.Subjects{Tenant: "blue", Group: "workers"}
-	for range 2 { // With -v each refusal is told.
+	for range 2 { // With -v each refusal is printed.
 		greet(t, srv.URL(), subjects, "w2", wire.Hello{Member: "w3"})
 		if r := p.object("refused"); r["from"] != "w2" || r["reason"] != `hello of "w3" on the subject of "w2"` {
 			t.Errorf("refused: %v", r)
@@ -249,8 +249,8 @@ func TestRunWithCredentials(t *testing.T) {
 	}
 }
 
-// TestRunJetStream: a second run with the same directory has the stream of the first. That NATS_URL does not count
-// is told.
+// TestRunJetStream: a second run with the same directory has the stream of the first. A notice says that NATS_URL
+// does not count.
 func TestRunJetStream(t *testing.T) {
 	t.Setenv("NATS_URL", "nats://127.0.0.1:1")
 	dir := filepath.Join(t.TempDir(), "js")

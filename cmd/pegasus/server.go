@@ -23,7 +23,7 @@ import (
 // connection are the flags of every command that connects to a NATS server.
 type connection struct{ connect.Settings }
 
-// add declares them, with what two of them mean there.
+// add declares the flags, with the usage texts of two of them.
 func (c *connection) add(cmd *cobra.Command, url, user string) {
 	flags := cmd.Flags()
 	flags.StringVar(&c.URL, "nats", "", url)
@@ -48,7 +48,7 @@ type address struct {
 	connect.Server
 
 	options []nats.Option
-	own     bool // it runs in this process, or in that of a run
+	own     bool // it runs in this process, or in the process of a run
 }
 
 // shown is the URL without credentials.
@@ -227,7 +227,7 @@ func (s *server) start(f *feed, levels []synchronizer.Level) (address, func(), e
 	return a, here.Close, nil
 }
 
-// credentials are the files with which a run connects to its own server: those of the only synchronizer.
+// credentials are the files with which a run connects to its own server: the files of its only synchronizer.
 func credentials(dir string, levels []synchronizer.Level) (as connect.Settings, err error) {
 	if len(levels) != 1 {
 		return as, fmt.Errorf("--keys %s has the users of a single group, and %s are to run: choose one with --name", dir, show.Count(len(levels), "synchronizer"))

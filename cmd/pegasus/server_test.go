@@ -92,7 +92,7 @@ func TestConnectingCommands(t *testing.T) {
 	}
 }
 
-// freeAddress is one that nobody listens on.
+// freeAddress is an address on which no server listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -103,7 +103,7 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// securedProgram is a program of one block.
+// securedProgram is a program with a single block.
 func securedProgram(t *testing.T) string {
 	t.Helper()
 	return writeFile(t, t.TempDir(), "program.yaml", "program: {name: one, blocks: {b: {}}, body: b}\n")

@@ -101,7 +101,7 @@ func (s *session) start(ctx context.Context, stderr io.Writer) error {
 }
 
 // wait returns nil when the context has ended or the program is done, or why a
-// synchronizer ended by itself.
+// synchronizer ended unasked.
 func (s *session) wait(ctx context.Context, stderr io.Writer, hangups <-chan os.Signal) error {
 	ended := make(chan error, len(s.running))
 	for _, one := range s.running {
@@ -162,7 +162,7 @@ func (s *session) outcome(p monitor.ProgramEvent) error {
 }
 
 // close ends all synchronizers at once, since each may take a second, and tells
-// what they have counted. A reader of what becomes of a program has time for it.
+// their counts. A reader of a program's events has time to finish.
 func (s *session) close(ctx context.Context) error {
 	errs := make([]error, len(s.running))
 	var closing sync.WaitGroup

@@ -62,7 +62,7 @@ func newSet() *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().StringSliceVar(&reset, "reset", nil, "give the parameters `NAMES` the values of the file again, or of pegasus run --set")
+	cmd.Flags().StringSliceVar(&reset, "reset", nil, "restore the values of the parameters `NAMES` from the file, or from pegasus run --set")
 	return cmd
 }
 

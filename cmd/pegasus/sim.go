@@ -39,7 +39,7 @@ Exit codes: 0 no promise was broken, 1 one was, or the file is refused or does n
 take a value of --set, 2 wrong usage, 4 no promise was broken, and some predicate
 was not tried.`
 
-// Limits of what is tried.
+// Limits of the trials.
 const (
 	maxTrials       = 1_000_000
 	minTrial        = 50 * time.Millisecond
@@ -84,16 +84,16 @@ func newSim() *cobra.Command {
 	}
 	f := cmd.Flags()
 	flags.faults = "none"
-	f.Var(&flags.faults, "faults", "``which kinds of faults there are, joined by a comma: "+strings.Join(sim.FaultNames(), ", ")+"; or all, or none. --faults alone is all")
+	f.Var(&flags.faults, "faults", "``faults: "+strings.Join(sim.FaultNames(), ",")+"; all; or none")
 	f.Lookup("faults").NoOptDefVal = "all"
-	f.Uint64Var(&flags.Seed, "seed", 1, "the seed of the first trial, `N`; the next one has the next")
-	f.IntVar(&flags.Trials, "trials", 100, "how many trials, `N`")
-	f.DurationVar(&flags.Time, "time", 0, "for how long there are faults in each (default 2s, or more if the configuration has longer times, up to 1m)")
-	f.IntVar(&flags.Members, "members", 0, "how many members take part, `N` (default the count of the configuration or up to two more)")
-	f.StringVar(&flags.name, "name", "", "try this `SYNCHRONIZER` alone (default all that are not thread-level)")
+	f.Uint64Var(&flags.Seed, "seed", 1, "`N` is the seed of the first trial; each next trial has the next seed")
+	f.IntVar(&flags.Trials, "trials", 100, "run `N` trials")
+	f.DurationVar(&flags.Time, "time", 0, "each trial has faults for `DURATION` (default 2s, or more if the configuration has longer times, up to 1m)")
+	f.IntVar(&flags.Members, "members", 0, "`N` members take part (default the count of the configuration, or one or two more)")
+	f.StringVar(&flags.name, "name", "", "try only this `SYNCHRONIZER` (default all that are not thread-level)")
 	f.StringArrayVar(&flags.set, "set", nil, "give a parameter of the configuration a value instead of its default, `NAME=VALUE`; once for each parameter")
-	f.BoolVar(&flags.untried, "allow-untried", false, "end with exit code 0 though some predicate never fired")
-	f.BoolVar(&flags.json, "json", false, "print one JSON object a synchronizer")
+	f.BoolVar(&flags.untried, "allow-untried", false, "end with exit code 0 even if some predicate never fired")
+	f.BoolVar(&flags.json, "json", false, "print one JSON object for each synchronizer")
 	return cmd
 }
 
@@ -182,7 +182,7 @@ func (f *trialFlags) choose(plans plan.Levels) (levels []*plan.Level, err error)
 	return levels, nil
 }
 
-// command is the one that repeats a trial.
+// command repeats a trial.
 func (f *trialFlags) command(synchronizer string, o *sim.Options) string {
 	var set strings.Builder
 	for _, text := range f.set {
@@ -214,7 +214,7 @@ func (f *trialFlags) print(out io.Writer, r *sim.Report) error {
 
 			OK     bool   `json:"ok"`
 			Seed   uint64 `json:"seed"`
-			Repeat string `json:"repeat,omitempty"` // the command that repeats what was broken, in the smallest trial
+			Repeat string `json:"repeat,omitempty"` // the command that repeats the broken promise, in the smallest trial
 			Found  string `json:"found,omitempty"`  // the same in the trial in which it was found
 		}{r, r.Least == nil && (f.untried || len(r.Unfired) == 0), f.Seed, repeat, found})
 	}

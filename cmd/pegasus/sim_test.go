@@ -46,7 +46,7 @@ func TestSim(t *testing.T) {
 	}
 }
 
-// TestSimTwoSynchronizers tries each that is not thread-level, or the one that is named.
+// TestSimTwoSynchronizers tries each synchronizer that is not thread-level, or only the named one.
 func TestSimTwoSynchronizers(t *testing.T) {
 	_, stdout, _ := execute(t, "sim", levelsConfig, "--trials", "1")
 	if !strings.Contains(stdout, "gsync: 1 trial ") || !strings.Contains(stdout, "other: 1 trial ") || strings.Contains(stdout, "tsync: ") {
@@ -77,7 +77,7 @@ func TestSimRecipes(t *testing.T) {
 	}
 }
 
-// TestSimUntried: a rule that never fires has an exit code of its own, unless that is accepted; --set decides what is drawn.
+// TestSimUntried: a rule that never fires has an exit code of its own, unless that is accepted; --set decides the drawn values.
 func TestSimUntried(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "try.yaml")
 	if err := os.WriteFile(file, []byte(`

@@ -47,7 +47,7 @@ type leaderBeat struct {
 }
 
 // TestLeadersAreKilled kills the leader again and again, at any point, while ten members
-// come to a state and go from it: each time every member is told once, by whoever leads,
+// come to a state and go from it: each time every member gets one signal, from whoever leads,
 // the memory counts each time once, and another process leads within two seconds.
 func TestLeadersAreKilled(t *testing.T) {
 	kills := testcount.Of(t, "KILLS", 3)

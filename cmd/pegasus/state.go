@@ -11,8 +11,8 @@ import (
 // noState is what --state says where nothing is to be kept.
 const noState = "none"
 
-// stateDir is the directory of --state, empty for none. Without the flag it is that of
-// this user; if that cannot be made, there is none, and the error says why.
+// stateDir is the directory of --state, empty for none. Without the flag it is the state
+// folder of this user; if that cannot be made, there is none, and the error says why.
 func stateDir(flag *pflag.Flag) (string, error) {
 	if dir := flag.Value.String(); flag.Changed {
 		if dir == noState {
@@ -31,8 +31,8 @@ func stateDir(flag *pflag.Flag) (string, error) {
 	return dir, nil
 }
 
-// userState is where programs of this user keep what is not configuration and should not
-// be lost.
+// userState is where programs of this user keep data that is not configuration and should
+// not be lost.
 func userState() (string, error) {
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return dir, nil

@@ -10,8 +10,8 @@ import (
 	"github.com/gopegasus/pegasus/internal/testwait"
 )
 
-// TestRunKeepsTheTerm: it is in the directory of --state, or that of this user, and a file
-// that is damaged is not passed over.
+// TestRunKeepsTheTerm: the term is in the directory of --state, or in the state folder of
+// this user, and a damaged file is not passed over.
 func TestRunKeepsTheTerm(t *testing.T) {
 	own, given := t.TempDir(), filepath.Join(t.TempDir(), "given")
 	t.Setenv("XDG_STATE_HOME", own)

@@ -44,11 +44,11 @@ func newTest() *cobra.Command {
 		RunE:              func(cmd *cobra.Command, files []string) error { return runTests(cmd, files, &flags) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&flags.run, "run", "", "run only the tests whose names match this regular `expression`")
-	f.StringVar(&flags.junit, "junit", "", "write the results to this `file` in the form of JUnit")
-	f.StringVar(&flags.svg, "svg", "", "draw each failure: write an SVG file into this `directory`")
+	f.StringVar(&flags.run, "run", "", "run only the tests whose names match the regular `EXPRESSION`, in the syntax of Go")
+	f.StringVar(&flags.junit, "junit", "", "write the results as JUnit to `FILE`")
+	f.StringVar(&flags.svg, "svg", "", "draw each failure: write an SVG file into `DIR` (default no files)")
 	f.BoolVar(&flags.json, "json", false, "print one JSON object a file")
-	f.BoolVarP(&flags.verbose, "verbose", "v", false, "tell everything that happened in each test")
+	f.BoolVarP(&flags.verbose, "verbose", "v", false, "print everything that happened in each test")
 	return cmd
 }
 

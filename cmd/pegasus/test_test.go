@@ -57,7 +57,7 @@ func TestPicturesOfFailures(t *testing.T) {
 	}
 }
 
-// TestVerboseFailure: what happened is told once, below its heading.
+// TestVerboseFailure: the events are printed once, below their heading.
 func TestVerboseFailure(t *testing.T) {
 	code, stdout, _ := execute(t, "test", "-v", "testdata/tests/bad_test.yaml")
 	failures := strings.Count(stdout, "FAIL testdata")

@@ -52,7 +52,7 @@ func TestTutorial(t *testing.T) {
 	}
 }
 
-// reader is somebody who follows the page in a directory of their own.
+// reader follows the page in a directory of its own.
 type reader struct {
 	t       *testing.T
 	dir     string
@@ -107,7 +107,7 @@ func (r *reader) start(line string) *exec.Cmd {
 		r.t.Fatal(err)
 	}
 	r.t.Cleanup(func() {
-		_ = cmd.Process.Kill() // Of one that has ended it does nothing.
+		_ = cmd.Process.Kill() // Kill does nothing if the process has ended.
 		_ = file.Close()
 	})
 	return cmd
@@ -160,8 +160,8 @@ func (r *reader) command(line, want string) {
 	}
 }
 
-// shell runs a command until it prints what is wanted: what was just begun takes a
-// moment to be known.
+// shell runs a command until it prints the wanted text: a run that has just begun takes
+// a moment to be known.
 func (r *reader) shell(line, want string) {
 	r.t.Helper()
 	got := ""

@@ -38,7 +38,7 @@ func countLanguages(blocks []block) (n int) {
 	return n
 }
 
-// TestTutorialShowsTheProgram keeps it equal to the one that is installed.
+// TestTutorialShowsTheProgram keeps the shown program equal to the installed one.
 func TestTutorialShowsTheProgram(t *testing.T) {
 	program, err := os.ReadFile("../../examples/tutorial/main.go")
 	if err != nil {

@@ -67,10 +67,10 @@ func newUI() *cobra.Command {
 	}
 	f.add(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "`ADDRESS` of the loopback interface to listen on; port 0 is any free one")
-	flags.StringVar(&f.journal, "journal", "", "show the recorded run of `DIR|FILE` instead of a live one")
-	flags.BoolVar(&f.control, "allow-control", false, "let the page set parameters and have the configuration read again, as set and reload do")
-	flags.StringVar(&f.prefix, "prefix", "", "`PATH` that the page lies under, behind a proxy (default /)")
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "`ADDRESS` of the loopback interface to listen on; port 0 is any free port")
+	flags.StringVar(&f.journal, "journal", "", "show the recorded run of `DIR|FILE` instead of a live run; of DIR the newest")
+	flags.BoolVar(&f.control, "allow-control", false, "let the page set parameters and reload the configuration (default the page only reads)")
+	flags.StringVar(&f.prefix, "prefix", "", "`PATH` of the page, such as /pegasus, for a proxy that passes the path on (default /)")
 	return cmd
 }
 

@@ -25,7 +25,7 @@ const progressEvery = 2 * time.Second
 // openAfter is how long a journal is read before the page opens with it unread.
 const openAfter = time.Second
 
-// recordings are the journals of a run that is over, each of one synchronizer.
+// recordings are the journals of a run that is over, one for each synchronizer.
 type recordings struct {
 	list     []*recordedRun
 	from, to time.Time

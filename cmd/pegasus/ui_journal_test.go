@@ -62,7 +62,7 @@ func TestUIOfAJournal(t *testing.T) {
 	ui.stop()
 }
 
-// TestUIOfAJournalRefused: what cannot be shown is refused with what to do.
+// TestUIOfAJournalRefused: an unusable journal is refused, with advice.
 func TestUIOfAJournalRefused(t *testing.T) {
 	dir := t.TempDir()
 	broken := writeFile(t, dir, "x.journal.jsonl", "{}\n")

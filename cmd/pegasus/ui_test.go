@@ -126,7 +126,7 @@ func TestUI(t *testing.T) {
 	run.stop()
 	f.next(`synchronizer \"gsync\" has gone`)
 	ui.stop()
-	for f.scan.Scan() { // What was on its way, and then the end.
+	for f.scan.Scan() { // Frames on their way, and then the end.
 	}
 }
 

@@ -16,7 +16,7 @@ func newScreen(in io.Reader, out io.Writer, more ...tea.ProgramOption) (*tea.Pro
 	return p, feedTo(func(e show.Entry) { p.Send(e) }, func() error { return nil })
 }
 
-// runScreen returns when somebody ends the program, or the context ends. With a
+// runScreen returns when the user ends the program, or the context ends. With a
 // context of its own the program would leave its reader of keys behind.
 func runScreen(ctx context.Context, p *tea.Program) error {
 	defer context.AfterFunc(ctx, p.Quit)()

@@ -65,7 +65,7 @@ func (s *watchSource) begin(ctx context.Context, l *live) (names []string, err e
 	return names, l.bus.Flush(ctx)
 }
 
-// predicates are those of the synchronizers that answer.
+// predicates are the predicates of the synchronizers that answer.
 func (s *watchSource) predicates(ctx context.Context) (names []string) {
 	for _, p := range s.known {
 		var status monitor.Status
@@ -135,7 +135,7 @@ func (s *watchSource) pollOnce(ctx context.Context, search bool) {
 	}
 }
 
-// search looks who is there by now. Those that have gone are dropped.
+// search lists the synchronizers that answer now. It drops the others.
 func (s *watchSource) search(ctx context.Context) {
 	now, err := s.live.asker.Present(ctx)
 	if err != nil || len(now) == 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/gopegasus/pegasus/predicates"
 )
 
-// TestWatcher chooses what is told.
+// TestWatcher chooses the printed events.
 func TestWatcher(t *testing.T) {
 	f := newFeed(nil, show.Entry.Text)
 	w := &watcher{name: "gsync", feed: f}
@@ -49,7 +49,7 @@ func TestWatcher(t *testing.T) {
 	}
 }
 
-// TestFirings: firings that only set memory are told with -v, or if their predicate is named.
+// TestFirings: firings that only set memory are printed with -v, or if their predicate is named.
 func TestFirings(t *testing.T) {
 	silent := monitor.Verdict{Predicate: "count", Truth: predicates.True, Fired: true, Silent: true}
 	loud := monitor.Verdict{Predicate: "overload", Truth: predicates.True, Fired: true}

@@ -43,7 +43,7 @@ func newWhy() *cobra.Command {
 	return cmd
 }
 
-// ofGroups has the explanations for each group of members in the place of one for all groups.
+// ofGroups has an explanation for each group of members, in place of a single one for all groups.
 func ofGroups(all []*monitor.Explanation) (list []*monitor.Explanation) {
 	for _, e := range all {
 		if len(e.Groups) == 0 {

@@ -63,7 +63,7 @@ func TestWorkStatus(t *testing.T) {
 	}
 }
 
-// TestWorkRemove: the stream that tasks lie in is told, stays while somebody has it open, and is removed then.
+// TestWorkRemove: the output names the stream with the tasks. The stream stays while a member has it open, and is then removed.
 func TestWorkRemove(t *testing.T) {
 	dir := own(t)
 	file := filepath.Join(filepath.Dir(dir), "work.yaml")

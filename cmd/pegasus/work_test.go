@@ -66,7 +66,7 @@ func TestWorkSimPage(t *testing.T) {
 	}
 }
 
-// TestWorkSimLoops: parameters that vary have a row or an object for each combination and seed, and what is refused.
+// TestWorkSimLoops: parameters that vary have a row or an object for each combination and seed; and the refusals.
 func TestWorkSimLoops(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "loops.yaml")
 	if err := os.WriteFile(file, []byte("time: 5s\nloops: [{rows: 100}]\nnodes: [{count: 3}]\n"), 0o600); err != nil {

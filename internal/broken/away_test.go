@@ -157,7 +157,7 @@ func TestServerGoneBesideProgram(t *testing.T) {
 	p.loss(t, w)
 }
 
-// rate is the mean of what blocks do in a second, and of the processor time for one unit.
+// rate is the mean of the units that blocks do in a second, and of the processor time for a unit.
 func (w *world) rate(in func(at int64) bool) (units, cpu float64) {
 	n := 0.0
 	for _, r := range w.rates {

@@ -85,7 +85,7 @@ func (w *written) wait(members int) {
 	}
 }
 
-// TestJudgesBite: what is wrong in what was written is found, and what is right is not.
+// TestJudgesBite: the judges find the faults of spoilt records, and none in good records.
 func TestJudgesBite(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

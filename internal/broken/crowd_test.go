@@ -16,8 +16,8 @@ import (
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
-// A crowd is many members that do nothing but change their states: how long it takes to go
-// on with them, and that nobody begins while another one leads. Nothing of it is written down.
+// A crowd is many members that do nothing but change their states: how long it takes to continue
+// with them, and that no process begins while another one leads. They write no records.
 const (
 	aCrowd    = "crowd"
 	anUsher   = "usher" // its synchronizer

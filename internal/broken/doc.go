@@ -1,5 +1,5 @@
 // Package broken has tests alone, with the tag broken: real processes (members, a
-// synchronizer that leads, one that stands by, a NATS server, a node with a program) are
+// synchronizer that leads, a standby, a NATS server, a node with a program) are
 // killed, stopped and cut off on purpose, and judged by what they wrote down
 // (docs/testing.md, "make broken").
 //

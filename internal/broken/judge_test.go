@@ -40,7 +40,7 @@ type numbered struct {
 // known are promises that are known to be broken at times: they are counted.
 type known map[string]int
 
-// findings are what processes have written, and what is wrong with it.
+// findings are the records of processes, and the faults in them.
 type findings struct {
 	truth    map[string][]*stretch // by member, in order
 	serials  map[numbered]*stretch
@@ -242,8 +242,8 @@ func (f *findings) judgeFiring(v *fired) {
 	}
 	if v.Rule == "all-waited" && to-from < waited {
 		// It may have held in the global states before this one, whose barrier states are
-		// the same or older: of each member from when it arrived, or joined. Who has joined within the
-		// hold time is left out, since nobody writes down when that was.
+		// the same or older: of each member from when it arrived, or joined. A member that joined within the
+		// hold time is left out, since no record has the time of its join.
 		if since := f.arrivedSince(v, to-waited); to-since < waited*999/1000 {
 			f.breach("S", "all-waited fired (%+v) after %v", v.Made, time.Duration(to-since))
 		}
@@ -308,7 +308,7 @@ func (f *findings) joined(v *fired, until int64) map[string]bool {
 }
 
 // judgeHandlers is judge A: a handler begins at most once for a decision in an entry, and at
-// most once for the same firing, whatever the term; and who has obeyed a term obeys no
+// most once for the same firing, whatever the term; and a member that has obeyed a term obeys no
 // earlier one any more.
 func (f *findings) judgeHandlers() {
 	for key, n := range f.begun {
@@ -484,7 +484,7 @@ func (f *findings) judgeFates() {
 	}
 }
 
-// loss is what a synchronizer was not told between what it was told.
+// loss is the reports that a synchronizer lacks between received ones.
 type loss struct {
 	states, ranges int
 	lives          int // in which a range is missing within one incarnation
@@ -513,7 +513,7 @@ func (f *findings) lost(p *process, l loss) {
 	}
 }
 
-// lossOf compares the journal of a synchronizer with what members did while it led.
+// lossOf compares the journal of a synchronizer with the records of members while it led.
 func (f *findings) lossOf(p *process) (l loss, err error) {
 	file, err := os.Open(p.path("journal"))
 	if err != nil {
@@ -560,8 +560,8 @@ func (f *findings) lossOf(p *process) (l loss, err error) {
 	return l, nil
 }
 
-// add counts what is missing of a member, by the incarnations in which its states came; 0: one
-// did not.
+// add counts the missing states of a member, by the incarnations in which its states came; 0:
+// a state did not come.
 func (l *loss) add(list []*stretch, came func(*stretch) int64) {
 	var by *process
 	missing, last, within := 0, int64(0), false

@@ -136,7 +136,7 @@ func TestKilledServer(t *testing.T) {
 	p.loss(t, w)
 }
 
-// loss counts what was lost at the bus, and what was said of it.
+// loss counts the frames lost at the bus, and the reports of that.
 func (p *part) loss(t *testing.T, w *world) {
 	t.Helper()
 	for s := range w.totals {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// cable leads from a network namespace to that of the test.
+// cable leads from a network namespace to the namespace of the test.
 type cable struct {
 	space       string
 	here, there string // the devices

@@ -26,7 +26,7 @@ type proxy struct {
 	closed  bool
 }
 
-// way is what happens to what is sent in one direction.
+// way is the treatment of the bytes sent in one direction.
 type way struct {
 	hole  bool          // it does not arrive, until the way is whole again
 	delay time.Duration // it arrives later
@@ -140,15 +140,15 @@ func (p *proxy) whole(w *way) bool {
 	return !p.closed
 }
 
-// piece is what was read, and when.
+// piece is the bytes of a read, and its time.
 type piece struct {
 	data []byte
 	at   int64
 }
 
-// copy sends on what comes, as the way is at that moment: what was sent into a hole arrives when
-// the way is whole again, also of a sender that has given up since. What is delayed is not held
-// up by what comes later.
+// copy sends bytes on, as the way is at that moment. Bytes sent into a hole arrive when the way
+// is whole again, also if their sender has given up since. Later bytes do not hold up delayed
+// ones.
 func (p *proxy) copy(to, from net.Conn, w *way) {
 	pieces := make(chan piece, 1024)
 	var sending sync.WaitGroup

@@ -40,7 +40,7 @@ const (
 	kindRate  = "rate"  // of a block
 )
 
-// record is a line of what a process writes down.
+// record is a line that a process writes.
 type record struct {
 	Kind string `json:"k"`
 	At   int64  `json:"t"`           // by clock
@@ -87,7 +87,7 @@ type firing struct {
 	Witness  []share `json:"witness"`
 }
 
-// share is one member's part of a witness, or of what is shown.
+// share is one member's part of a witness, or of the shown state.
 type share struct {
 	Member  string `json:"m"`
 	Unknown bool   `json:"unknown,omitempty"`

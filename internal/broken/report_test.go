@@ -87,7 +87,7 @@ func newPart(t *testing.T, n int) *part {
 	return p
 }
 
-// skip says what was not done, and why.
+// skip names a skipped test, and the reason.
 func (p *part) skip(t *testing.T, format string, args ...any) {
 	t.Helper()
 	why := fmt.Sprintf(format, args...)
@@ -120,7 +120,7 @@ func (f *figure) sum() {
 // everything is what a group of members does.
 var everything = []string{"states", "firings", "handlers", "fates", "entries of barrier", "entries of life"}
 
-// judged ends a part with what the judges say. What must have been there is named.
+// judged ends a part with the findings of the judges. It names the records that must exist.
 func (p *part) judged(t *testing.T, w *world, must ...string) {
 	t.Helper()
 	w.judgeAll(true)

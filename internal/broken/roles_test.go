@@ -175,8 +175,8 @@ type member struct {
 	entries map[string]int
 }
 
-// set changes the state. What is written before it is set may not be told any more; what is
-// written after it was.
+// set changes the state. A record before the change may be of a state that is never reported; a
+// record after it is of a state that was set.
 func (m *member) set(change func(*state)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -257,7 +257,7 @@ func (m *member) live(ctx context.Context) error {
 	return <-blinks
 }
 
-// blink changes what changes often. If who has arrived keeps still, a later term finds the
+// blink changes the field that changes often. If a member that has arrived keeps still, a later term finds the
 // witness of an earlier one again.
 func (m *member) blink(ctx context.Context) error {
 	random := rand.New(rand.NewPCG(uint64(m.serial), 1)) //nolint:gosec // Not negative.

@@ -44,15 +44,15 @@ func TestStopped(t *testing.T) {
 	p.judged(t, w, everything...)
 }
 
-// leads is the process that leads, by what is shown.
+// leads is the process that leads, by the shown state.
 func (w *world) leads() *process {
 	w.t.Helper()
 	w.until("one to lead", func() bool { return w.running[w.lastBy.Name] == w.lastBy })
 	return w.lastBy
 }
 
-// settle waits until one of two synchronizers leads and the other one stands by. One that was
-// stopped ends if the other one has begun meanwhile, and is started again.
+// settle waits until one of two synchronizers leads and the other one stands by. A stopped
+// synchronizer ends if the other one has begun meanwhile, and is started again.
 func (p *part) settle(w *world, stopped *process, healed int64) {
 	w.t.Helper()
 	other := "s0"

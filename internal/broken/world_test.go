@@ -21,19 +21,19 @@ import (
 	"github.com/gopegasus/pegasus/internal/testwait"
 )
 
-// process is one that runs, or ran.
+// process is a process that runs, or ran.
 type process struct {
 	role
 
 	cmd    *exec.Cmd
-	space  string // its network namespace; empty: that of the test
+	space  string // its network namespace; empty: the namespace of the test
 	began  int64
 	killed int64 // when it was sent what ends it at once; 0: it was not
 	ended  int64 // when it was certainly over; 0: it runs
 	seen   *tail
 	done   chan struct{}
 	err    error
-	mayEnd bool // by itself
+	mayEnd bool // unasked
 }
 
 // world is a group of processes and what they have written so far.
@@ -49,11 +49,11 @@ type world struct {
 	written []*process // that are read from
 	groups  [][]string // the members of each process
 
-	mu sync.Mutex // of what follows, and of the processes' times
+	mu sync.Mutex // guards the fields below, and the times of the processes
 	findings
 	lastShown *record
 	lastBy    *process // whose it is
-	lacked    []log    // what was not right, in turn
+	lacked    []log    // the states that were not right, in turn
 	lastFired *record
 }
 
@@ -231,7 +231,7 @@ func (w *world) send(p *process, s syscall.Signal) {
 	}
 }
 
-// look takes in what was written since.
+// look takes in the records written since.
 func (w *world) look() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -258,7 +258,7 @@ func (w *world) take(p *process, r *record) {
 	w.findings.take(p, r)
 }
 
-// until waits for a condition on what was written.
+// until waits for a condition on the records.
 func (w *world) until(what string, holds func() bool) {
 	w.t.Helper()
 	ok := testwait.Within(patience, func() bool {
@@ -299,8 +299,8 @@ func (w *world) complaints() string {
 	return out.String()
 }
 
-// right reports whether all members that run are shown, each in a state as new as the one
-// that it was in at an instant, and nobody else. The lock is held.
+// right reports whether all members that run are shown, and no others, each in a state as new as
+// its state at an instant. The lock is held.
 func (w *world) right(since int64) bool {
 	lacks := w.lacks(since)
 	if n := len(w.lacked); n == 0 || w.lacked[n-1].text != lacks {
@@ -309,7 +309,7 @@ func (w *world) right(since int64) bool {
 	return lacks == ""
 }
 
-// lacks says what is not as right wants it; empty if all is.
+// lacks says how the shown state differs from the one that right wants; empty if it does not.
 func (w *world) lacks(since int64) string {
 	s := w.lastShown
 	if s == nil || s.At < since {
@@ -345,7 +345,7 @@ func (w *world) lacks(since int64) string {
 	return ""
 }
 
-// slow is what it takes for the test to tell what was waited for.
+// slow is the time after which the test names the condition that it waits for.
 const slow = 3 * time.Second
 
 // putOff reports whether a member was to wait, since it came and went.

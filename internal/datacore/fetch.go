@@ -152,7 +152,7 @@ func (m *Member) faultOf(d *datum) string {
 		return d.conflict
 	case d.here:
 		return ""
-	case m.nowhere(d):
+	case m.isNowhere(d):
 		return fmt.Sprintf("data %q: no member that has them is left: write them again, and put the tasks that read them again", d.name)
 	}
 	for p := range d.copies {
@@ -194,7 +194,7 @@ func (m *Member) makeRoom(bytes int) bool {
 	if m.cached+bytes <= m.opts.Cache {
 		return true
 	}
-	list := m.sorted()
+	list := m.sortedCopies()
 	slices.SortStableFunc(list, func(a, b *datum) int {
 		if a.used < b.used {
 			return -1
@@ -209,7 +209,7 @@ func (m *Member) makeRoom(bytes int) bool {
 			m.cached -= d.size
 			d.data, d.here = nil, false
 			m.counts.Evicted++
-			m.list(d, Dropped)
+			m.appendEntry(d, Dropped)
 		}
 	}
 	return m.cached+bytes <= m.opts.Cache
@@ -272,7 +272,7 @@ func (m *Member) ask(now clocksync.Instant, f *fetch, out *Output) {
 	f.asked = min(f.at+window, len(f.has))
 	f.again = now.Add(min(m.patience<<f.tries, maxPatience))
 	if first < f.asked {
-		m.send(f.from, Message{Kind: Want, Name: f.of.name, Digest: f.of.digest, At: first * m.opts.Piece, Count: f.asked - first}, out)
+		m.sendMessage(f.from, Message{Kind: Want, Name: f.of.name, Digest: f.of.digest, At: first * m.opts.Piece, Count: f.asked - first}, out)
 	}
 }
 
@@ -287,7 +287,7 @@ func (m *Member) takePiece(now clocksync.Instant, from Peer, message *Message, o
 	}
 	f := d.fetch
 	if message.Kind == Gone { // Its list says so soon.
-		m.forget(d, from)
+		m.noteLacks(d, from)
 		m.askNext(now, f, out)
 		m.fillFetches(now, out)
 		return
@@ -340,8 +340,8 @@ func (m *Member) finishFetch(f *fetch, out *Output) {
 	d.data, d.here = f.data, true
 	m.counts.Fetched++
 	m.counts.Bytes += uint64(d.size) //nolint:gosec // It is not negative.
-	m.list(d, Holds)
-	m.inherit(d)
+	m.appendEntry(d, Holds)
+	m.inheritData(d)
 }
 
 func (m *Member) repeatFetches(now clocksync.Instant, out *Output) {

@@ -190,7 +190,7 @@ func (m *Member) Write(now clocksync.Instant, name string, data []byte, digest D
 		m.cached -= d.size
 	}
 	d.data, d.here, d.own = data, true, true
-	m.list(d, Wrote)
+	m.appendEntry(d, Wrote)
 	m.learn(d, out)
 	out.Changed = true
 	m.sendLists(now, out)
@@ -205,8 +205,8 @@ func (m *Member) learn(d *datum, out *Output) {
 	}
 }
 
-// list puts an entry at the end of the list of this member.
-func (m *Member) list(d *datum, state State) {
+// appendEntry puts an entry at the end of the list of this member.
+func (m *Member) appendEntry(d *datum, state State) {
 	if d.seq == 0 {
 		m.listed++
 	}
@@ -239,8 +239,8 @@ func (m *Member) SetRoster(now clocksync.Instant, roster []Peer, out *Output) {
 			}
 		}
 	}
-	for _, d := range m.sorted() {
-		m.inherit(d)
+	for _, d := range m.sortedCopies() {
+		m.inheritData(d)
 	}
 	for _, f := range slices.Clone(m.open) {
 		if m.peers[f.from] == nil {
@@ -254,8 +254,8 @@ func (m *Member) SetRoster(now clocksync.Instant, roster []Peer, out *Output) {
 	m.sendLists(now, out)
 }
 
-// sorted are all data that are here and are not own, by name.
-func (m *Member) sorted() (list []*datum) {
+// sortedCopies returns all data that are here and are not own, by name.
+func (m *Member) sortedCopies() (list []*datum) {
 	for _, d := range m.data {
 		if d.here && !d.own {
 			list = append(list, d)
@@ -270,8 +270,8 @@ func (m *Member) sorted() (list []*datum) {
 	return list
 }
 
-// inherit makes this member keep data until the phase ends if their writer is lost and it is the first that has them.
-func (m *Member) inherit(d *datum) {
+// inheritData makes this member keep data until the phase ends if their writer is lost and it is the first that has them.
+func (m *Member) inheritData(d *datum) {
 	if !d.here || d.own {
 		return
 	}
@@ -282,7 +282,7 @@ func (m *Member) inherit(d *datum) {
 	}
 	d.own = true
 	m.cached -= d.size
-	m.list(d, Wrote)
+	m.appendEntry(d, Wrote)
 }
 
 // sendLists sends each other member what it was not sent of the list. With nothing due it takes the same time in any group.
@@ -321,7 +321,7 @@ func (m *Member) sendList(now clocksync.Instant, to Peer, p *peer, out *Output) 
 		}
 		message.Upto = p.sent
 		p.again = now.Add(m.patience)
-		m.send(to, message, out)
+		m.sendMessage(to, message, out)
 	}
 	if p.sent > p.confirmed {
 		m.due = min(m.due, p.again)
@@ -334,7 +334,7 @@ func (m *Member) slowDown() { m.patience = min(m.patience+m.patience/4, maxPatie
 // speedUp notes that an answer came once.
 func (m *Member) speedUp() { m.patience -= (m.patience - resend) / 64 }
 
-func (m *Member) send(to Peer, message Message, out *Output) {
+func (m *Member) sendMessage(to Peer, message Message, out *Output) {
 	message.Life, message.Phase = m.opts.Self.Life, m.phase
 	out.Sends = append(out.Sends, Send{to, message})
 }
@@ -390,7 +390,7 @@ func (m *Member) takeList(now clocksync.Instant, from Peer, p *peer, message *Me
 		m.fillFetches(now, out)
 		m.sendLists(now, out)
 	}
-	m.send(from, Message{Kind: Heard, Upto: p.heard}, out)
+	m.sendMessage(from, Message{Kind: Heard, Upto: p.heard}, out)
 }
 
 func (m *Member) takeEntry(from Peer, p *peer, e *Entry, out *Output) bool {
@@ -407,7 +407,7 @@ func (m *Member) takeEntry(from Peer, p *peer, e *Entry, out *Output) bool {
 	if e.State == Dropped {
 		delete(d.copies, from)
 		p.names--
-		m.inherit(d)
+		m.inheritData(d)
 		out.Changed = true
 		return true
 	}
@@ -429,7 +429,7 @@ func (m *Member) takeEntry(from Peer, p *peer, e *Entry, out *Output) bool {
 func (m *Member) serve(to Peer, want *Message, out *Output) {
 	d := m.data[want.Name]
 	if d == nil || !d.here || d.digest != want.Digest {
-		m.send(to, Message{Kind: Gone, Name: want.Name}, out)
+		m.sendMessage(to, Message{Kind: Gone, Name: want.Name}, out)
 		return
 	}
 	size := m.opts.Piece
@@ -439,7 +439,7 @@ func (m *Member) serve(to Peer, want *Message, out *Output) {
 	}
 	for at := want.At; at < len(d.data) && at < want.At+want.Count*size; at += size {
 		m.counts.Served++
-		m.send(to, Message{Kind: Piece, Name: want.Name, At: at, Data: d.data[at:min(at+size, len(d.data))]}, out)
+		m.sendMessage(to, Message{Kind: Piece, Name: want.Name, At: at, Data: d.data[at:min(at+size, len(d.data))]}, out)
 	}
 }
 
@@ -457,7 +457,7 @@ func (m *Member) Wake() clocksync.Instant {
 		at = min(at, f.again)
 	}
 	for _, d := range m.plan {
-		if d.search != nil && !d.here && !m.nowhere(d) {
+		if d.search != nil && !d.here && !m.isNowhere(d) {
 			at = min(at, d.search.again)
 		}
 	}

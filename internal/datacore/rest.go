@@ -54,7 +54,7 @@ func (m *Member) askRest(now clocksync.Instant, out *Output) {
 		return
 	}
 	for _, p := range m.roster {
-		m.send(p, Message{Kind: Ask, Round: r.round}, out)
+		m.sendMessage(p, Message{Kind: Ask, Round: r.round}, out)
 	}
 	m.judgeRest(out)
 }
@@ -69,7 +69,7 @@ func (m *Member) wakeRest() clocksync.Instant {
 func (m *Member) takeRest(from Peer, message *Message, out *Output) {
 	r := &m.rest
 	if message.Kind == Ask {
-		m.send(from, Message{Kind: Answer, Round: message.Round, Turns: r.turns, Rests: r.rests && m.confirmed()}, out)
+		m.sendMessage(from, Message{Kind: Answer, Round: message.Round, Turns: r.turns, Rests: r.rests && m.confirmed()}, out)
 		return
 	}
 	if message.Round != r.round || r.heard == nil {

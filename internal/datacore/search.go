@@ -9,8 +9,8 @@ type search struct {
 	none  map[Peer]bool // members that do not have the data
 }
 
-// nowhere reports whether all other members have said that they do not have data.
-func (m *Member) nowhere(d *datum) bool {
+// isNowhere reports whether all other members have said that they do not have data.
+func (m *Member) isNowhere(d *datum) bool {
 	if d.search == nil || len(d.copies) > 0 {
 		return false
 	}
@@ -24,7 +24,7 @@ func (m *Member) nowhere(d *datum) bool {
 
 // searchFor asks all others for data, if that is due.
 func (m *Member) searchFor(now clocksync.Instant, d *datum, out *Output) {
-	if d.here || d.conflict != "" || len(d.copies) > 0 || m.nowhere(d) {
+	if d.here || d.conflict != "" || len(d.copies) > 0 || m.isNowhere(d) {
 		return
 	}
 	if d.search == nil {
@@ -36,14 +36,14 @@ func (m *Member) searchFor(now clocksync.Instant, d *datum, out *Output) {
 	d.search.again = now.Add(resend)
 	for _, p := range m.roster {
 		if !d.search.none[p] {
-			m.send(p, Message{Kind: Find, Name: d.name}, out)
+			m.sendMessage(p, Message{Kind: Find, Name: d.name}, out)
 		}
 	}
 	out.Changed = out.Changed || len(m.roster) == 0
 }
 
-// forget notes that a member does not have data.
-func (m *Member) forget(d *datum, from Peer) {
+// noteLacks records that a member does not have data.
+func (m *Member) noteLacks(d *datum, from Peer) {
 	if d.copies[from] != Dropped {
 		delete(d.copies, from)
 		m.peers[from].names--
@@ -54,7 +54,7 @@ func (m *Member) forget(d *datum, from Peer) {
 func (m *Member) answerFind(from Peer, message *Message, out *Output) {
 	e := Entry{Name: message.Name}
 	if d := m.data[message.Name]; d != nil {
-		m.forget(d, from)
+		m.noteLacks(d, from)
 		if d.fetch != nil && !d.fetch.idle {
 			return
 		}
@@ -62,7 +62,7 @@ func (m *Member) answerFind(from Peer, message *Message, out *Output) {
 			e.State, e.Size, e.Digest = d.state, d.size, d.digest
 		}
 	}
-	m.send(from, Message{Kind: Found, Entries: []Entry{e}}, out)
+	m.sendMessage(from, Message{Kind: Found, Entries: []Entry{e}}, out)
 }
 
 func (m *Member) takeFound(now clocksync.Instant, from Peer, p *peer, e *Entry, out *Output) {
@@ -78,5 +78,5 @@ func (m *Member) takeFound(now clocksync.Instant, from Peer, p *peer, e *Entry, 
 		return
 	}
 	d.search.none[from] = true
-	out.Changed = out.Changed || m.nowhere(d)
+	out.Changed = out.Changed || m.isNowhere(d)
 }

@@ -78,16 +78,16 @@ func New(fail func(error) error) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVar(&f.members, "members", nil, "`NAMES` of the members, separated by commas (default every participant)")
-	flags.StringVar(&f.modality, "modality", "inst", "inst, definitely, possibly or atleast")
-	flags.IntVar(&f.k, "k", 0, "how many members of atleast, `N`")
+	flags.StringSliceVar(&f.members, "members", nil, "`NAMES` of the members, separated by commas (default every participant of the input)")
+	flags.StringVar(&f.modality, "modality", "inst", "`MODALITY` of the global states: inst, definitely, possibly or atleast")
+	flags.IntVar(&f.k, "k", 0, "atleast needs `N` members")
 	flags.StringVar(&f.where, "where", "", "`EXPR` on a participant's state, such as 'state.role == \"leader\"'")
-	flags.StringVar(&f.when, "when", "", "keep the global states on which `EXPR` on members holds")
+	flags.StringVar(&f.when, "when", "", "print only the global states on which `EXPR` on members holds")
 	flags.StringVar(&f.schema, "schema", "", "`TYPES` of the fields, such as role:string,load:float (default: the types of their first values)")
-	flags.BoolVar(&f.final, "final", false, "print each global state when all its states have ended")
-	flags.BoolVar(&f.epochs, "epochs", false, "continue without members that have left")
-	flags.BoolVar(&f.lenient, "lenient", false, "skip and count lines that are refused")
-	flags.StringVar(&f.format, "format", "json", "json or text")
+	flags.BoolVar(&f.final, "final", false, "print each line when all its states have ended, or at the end")
+	flags.BoolVar(&f.epochs, "epochs", false, "continue without members that have left, in the next epoch")
+	flags.BoolVar(&f.lenient, "lenient", false, "skip refused lines; stderr has their number and the first of them")
+	flags.StringVar(&f.format, "format", "json", "`FORMAT` of the lines: json, or text for a table")
 	flags.BoolVar(&f.stats, "stats", false, "print a summary on stderr")
 	for name, words := range map[string][]string{"modality": modalities, "format": formats} {
 		if err := cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {

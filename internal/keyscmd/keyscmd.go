@@ -106,8 +106,8 @@ func newPermissions(fail func(error) error) *cobra.Command {
 	flags.IntVar(&u.Processors, "processors", 0, "`NUMBER` of processors of a node")
 	flags.StringVar(&u.Synchronizer, "synchronizer", "", "`NAME` of the synchronizer (default NAME of the credential)")
 	flags.StringArrayVar(&u.Others, "other", nil, "`GROUP` to which signals of the synchronizer go, once for each")
-	flags.StringVar(&u.Stream, "stream", "", "`NAME` of the stream of a member or an operator, with store: jetstream in the section work (pegasus+TENANT+GROUP unless log.stream says another)")
-	flags.BoolVar(&conf, "nats-conf", false, "print a user for the configuration of a nats-server")
+	flags.StringVar(&u.Stream, "stream", "", "`NAME` of the stream of a member or an operator with store: jetstream (default log.stream, or pegasus+TENANT+GROUP)")
+	flags.BoolVar(&conf, "nats-conf", false, "print a user for the list users of a nats-server")
 	flags.BoolVar(&nsc, "nsc", false, "print a command of nsc, for a server with an operator")
 	return cmd
 }
@@ -202,8 +202,8 @@ func newInit(fail func(error) error, now func() time.Time) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&c.Tenant, "tenant", "default", "`NAME` of the tenant")
 	flags.StringVar(&c.Group, "group", "", "`NAME` of the group")
-	flags.BoolVar(&c.TLS, "tls", false, "make a certificate for the server")
-	flags.StringArrayVar(&c.Hosts, "host", nil, "`NAME` or address of the server in its certificate, once for each (default the names of loopback)")
+	flags.BoolVar(&c.TLS, "tls", false, "make a certificate for the server, which is valid for ten years")
+	flags.StringArrayVar(&c.Hosts, "host", nil, "`NAME` or address of the server in its certificate, once for each; loopback addresses are always in it")
 	return cmd
 }
 
@@ -237,7 +237,7 @@ func newAdd(fail func(error) error, now func() time.Time) *cobra.Command {
 	flags.StringArrayVar(&u.Members, "member", nil, "`NAME` of a member, once for each that shares a process, or of the node (default NAME of the user)")
 	flags.IntVar(&u.Processors, "processors", 0, "`NUMBER` of processors of a node")
 	flags.StringArrayVar(&u.Others, "other", nil, "`GROUP` to which signals of the synchronizer go, once for each")
-	flags.StringVar(&u.Stream, "stream", "", "`NAME` of the stream of a member or an operator, with store: jetstream in the section work (pegasus+TENANT+GROUP unless log.stream says another)")
+	flags.StringVar(&u.Stream, "stream", "", "`NAME` of the stream of a member or an operator with store: jetstream (default log.stream, or pegasus+TENANT+GROUP)")
 	flags.DurationVar(&lifetime, "expires", 0, "`DURATION` until the credential expires, such as 720h (default it does not)")
 	return cmd
 }

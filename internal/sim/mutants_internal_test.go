@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -516,33 +515,5 @@ func TestMutants(t *testing.T) {
 			}
 			t.Errorf("it outlives %d trials: others noticed it, %v", mutantSeeds, others)
 		})
-	}
-}
-
-// TestMutantsAreThoseOfThePage: docs/testing.md names each, beside its judges.
-func TestMutantsAreThoseOfThePage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/testing.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, table, _ := strings.Cut(string(page), "| judge | mutants |")
-	table, _, _ = strings.Cut(table, "\n\n")
-	told := map[string]string{}
-	for line := range strings.Lines(table) {
-		if cells := strings.Split(line, "|"); len(cells) == 4 && !strings.HasPrefix(cells[1], "-") {
-			for name := range strings.SplitSeq(cells[2], ";") {
-				told[strings.TrimSpace(name)] = strings.ReplaceAll(strings.TrimSpace(cells[1]), " or ", "")
-			}
-		}
-	}
-	letters := func(s string) string { return string(slices.Sorted(slices.Values([]rune(s)))) }
-	for _, m := range slices.Concat(mutants, keyMutants) {
-		if judges, ok := told[m.name]; !ok || letters(judges) != letters(m.judges) {
-			t.Errorf("%s, of %s: the page has it of %q", m.name, m.judges, judges)
-		}
-		delete(told, m.name)
-	}
-	for name, judges := range told {
-		t.Errorf("the page has %q, of %s, and there is no such mutant", name, judges)
 	}
 }

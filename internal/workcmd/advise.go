@@ -43,7 +43,7 @@ func newAdvise(sh Shell) *cobra.Command {
 			return runAdvise(sh, args[0], file, asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	cmd.Flags().StringVar(&file, "config", "", "look lines up in this `FILE`")
+	cmd.Flags().StringVar(&file, "config", "", "look up lines in `FILE`, such as a newer one (default the configuration of the journal)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object for each journal")
 	return cmd
 }

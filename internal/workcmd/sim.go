@@ -80,8 +80,8 @@ func newSim(sh Shell) *cobra.Command {
 	flags.BoolVar(&w.loops, "loops", false, "FILE is a scenario of elastic loops on nodes whose owners come and go")
 	flags.StringArrayVar(&w.vary, "vary", nil, "run loops with each `PARAMETER=VALUE,VALUE` and print a row for each; more such flags: all combinations")
 	flags.IntVar(&w.nodes, "nodes", 0, "run `N` nodes in place of the scenario's, with as many tasks and objects for each")
-	flags.StringVar(&w.svg, "svg", "", "draw what each node did and when into `FILE`")
-	flags.BoolVar(&w.asJSON, "json", false, "print one JSON object for each run")
+	flags.StringVar(&w.svg, "svg", "", "draw a lane for each node into `FILE`: when it was busy, waited for data, and was idle")
+	flags.BoolVar(&w.asJSON, "json", false, "print one JSON object for each seed")
 	return cmd
 }
 

@@ -124,8 +124,8 @@ func (l *Log) RemoveData(ctx context.Context, before uint64) error {
 		}
 	}
 	for _, phase := range slices.Sorted(maps.Keys(phases)) {
-		err := l.ask(ctx, func(ctx context.Context) error {
-			return l.stream.Purge(ctx, jetstream.WithPurgeSubject(l.subject(fmt.Sprintf("d.%d.>", phase))))
+		err := l.askServer(ctx, func(ctx context.Context) error {
+			return l.stream.Purge(ctx, jetstream.WithPurgeSubject(l.subjectOf(fmt.Sprintf("d.%d.>", phase))))
 		})
 		if err != nil {
 			return err

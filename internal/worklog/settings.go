@@ -18,9 +18,9 @@ type Settings struct {
 	MaxBytes int64  // What the log may have; at it messages are refused. -1 is no limit.
 }
 
-// stream is the log: limits retention, as a work queue would forget what was acknowledged; and the newest message is
+// streamConfig is the log: limits retention, as a work queue would forget what was acknowledged; and the newest message is
 // refused at the limit, as the oldest may be about a task that is open.
-func (s *Settings) stream() jetstream.StreamConfig {
+func (s *Settings) streamConfig() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: s.Stream, Subjects: []string{s.Stream + ".>"}, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew,
 		Storage: jetstream.FileStorage, Replicas: s.Replicas, MaxBytes: s.MaxBytes, MaxMsgSize: -1,
@@ -65,8 +65,8 @@ func streamDifferences(have, want *jetstream.StreamConfig) []string {
 // through the replicas, and says so if it cannot know yet.
 var least = []int{2, 11, 0}
 
-// supports refuses the version of a server below the least one. One that cannot be read is of a build of the user's own.
-func supports(version string) error {
+// checkVersion refuses the version of a server below the least one. A version that it cannot read is of a build of the user.
+func checkVersion(version string) error {
 	number, _, _ := strings.Cut(version, "-")
 	var have []int
 	for part := range strings.SplitSeq(number, ".") {

@@ -19,7 +19,7 @@ func wanted() Settings {
 // TestDifferences: each setting that differs is named, and none that agrees.
 func TestDifferences(t *testing.T) {
 	s := wanted()
-	want := s.stream()
+	want := s.streamConfig()
 	if d := streamDifferences(&want, &want); d != nil {
 		t.Error(d)
 	}
@@ -43,7 +43,7 @@ func TestSupports(t *testing.T) {
 		"1.4.1":       "the NATS server is version 1.4.1, and records need 2.11.0 or a later one: upgrade the server",
 	} {
 		got := ""
-		if err := supports(version); err != nil {
+		if err := checkVersion(version); err != nil {
 			got = err.Error()
 		}
 		if got != want {

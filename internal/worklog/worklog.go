@@ -40,7 +40,7 @@ const MinPayload = 64 << 10
 // there: if a setting differs, it names each difference.
 func Open(ctx context.Context, conn *nats.Conn, settings Settings) (*Log, error) {
 	l := &Log{settings: settings, conn: conn}
-	if err := supports(conn.ConnectedServerVersion()); err != nil {
+	if err := checkVersion(conn.ConnectedServerVersion()); err != nil {
 		return nil, fmt.Errorf("work: stream %s: %w", settings.Stream, err)
 	}
 	if n := conn.MaxPayload(); n < MinPayload {
@@ -50,8 +50,8 @@ func Open(ctx context.Context, conn *nats.Conn, settings Settings) (*Log, error)
 	if l.js, err = jetstream.New(conn); err != nil {
 		return nil, l.explain(err)
 	}
-	err = l.ask(ctx, func(ctx context.Context) error {
-		if l.stream, err = l.js.CreateStream(ctx, settings.stream()); errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+	err = l.askServer(ctx, func(ctx context.Context) error {
+		if l.stream, err = l.js.CreateStream(ctx, settings.streamConfig()); errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 			l.stream, err = l.js.Stream(ctx, settings.Stream)
 		}
 		return err
@@ -59,7 +59,7 @@ func Open(ctx context.Context, conn *nats.Conn, settings Settings) (*Log, error)
 	if err != nil {
 		return nil, err
 	}
-	have, want := l.stream.CachedInfo().Config, settings.stream()
+	have, want := l.stream.CachedInfo().Config, settings.streamConfig()
 	if different := streamDifferences(&have, &want); different != nil {
 		return nil, fmt.Errorf("work: stream %s exists with other settings: %s: delete the stream, change it, or give the space another stream",
 			settings.Stream, strings.Join(different, ", "))
@@ -82,7 +82,7 @@ func Remove(ctx context.Context, conn *nats.Conn, stream string) (messages uint6
 	info := l.stream.CachedInfo()
 	have := l.settings
 	have.Replicas, have.MaxBytes = info.Config.Replicas, info.Config.MaxBytes
-	want := have.stream()
+	want := have.streamConfig()
 	if different := streamDifferences(&info.Config, &want); different != nil {
 		return 0, fmt.Errorf("work: stream %s does not belong to a space, and stays: %s", stream, strings.Join(different, ", "))
 	}
@@ -95,11 +95,11 @@ func Remove(ctx context.Context, conn *nats.Conn, stream string) (messages uint6
 // Name is that of the stream.
 func (l *Log) Name() string { return l.settings.Stream }
 
-func (l *Log) subject(of string) string { return l.settings.Stream + "." + of }
+func (l *Log) subjectOf(of string) string { return l.settings.Stream + "." + of }
 
-// ask asks the server, again if no answer comes: a stream without a leader does not answer, and one that was just
+// askServer asks the server, again if no answer comes: a stream without a leader does not answer, and one that was just
 // created on a cluster has none yet.
-func (l *Log) ask(ctx context.Context, question func(context.Context) error) error {
+func (l *Log) askServer(ctx context.Context, question func(context.Context) error) error {
 	var err error
 	for range attempts {
 		one, cancel := context.WithTimeout(ctx, askPatience)
@@ -180,7 +180,7 @@ func (l *Log) gone(ctx context.Context) bool {
 func (l *Log) append(ctx context.Context, subject string, on uint64, body []byte) (uint64, error) {
 	one, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	ack, err := l.js.Publish(one, l.subject(subject), body, jetstream.WithExpectLastSequencePerSubject(on), jetstream.WithRetryAttempts(0))
+	ack, err := l.js.Publish(one, l.subjectOf(subject), body, jetstream.WithExpectLastSequencePerSubject(on), jetstream.WithRetryAttempts(0))
 	if err != nil {
 		return 0, err
 	}
@@ -201,8 +201,8 @@ func isCode(err error, code jetstream.ErrorCode) bool {
 // Last returns the last message of the log of a subject; 0: it has none. It may be an old one if a server answers
 // that does not lead any more; behind a [Log.Barrier] it is not older than that.
 func (l *Log) Last(ctx context.Context, subject string) (seq uint64, body []byte, err error) {
-	err = l.ask(ctx, func(ctx context.Context) error {
-		m, err := l.stream.GetLastMsgForSubject(ctx, l.subject(subject))
+	err = l.askServer(ctx, func(ctx context.Context) error {
+		m, err := l.stream.GetLastMsgForSubject(ctx, l.subjectOf(subject))
 		if err == nil {
 			seq, body = m.Sequence, m.Data
 		} else if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -221,9 +221,9 @@ func (l *Log) Read(ctx context.Context, subject string, after uint64, take func(
 		return max(last, after), err
 	}
 	var c jetstream.Consumer
-	err = l.ask(ctx, func(ctx context.Context) (err error) {
+	err = l.askServer(ctx, func(ctx context.Context) (err error) {
 		c, err = l.js.OrderedConsumer(ctx, l.settings.Stream, jetstream.OrderedConsumerConfig{
-			FilterSubjects: []string{l.subject(subject)}, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1,
+			FilterSubjects: []string{l.subjectOf(subject)}, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1,
 		})
 		return err
 	})
@@ -264,8 +264,8 @@ const barrier = "barrier"
 // older than that message. So a server is not believed that was cut off and does not know it.
 func (l *Log) Barrier(ctx context.Context, filter string) (subjects []string, err error) {
 	var ack *jetstream.PubAck
-	err = l.ask(ctx, func(ctx context.Context) (err error) {
-		ack, err = l.js.Publish(ctx, l.subject(barrier), nil)
+	err = l.askServer(ctx, func(ctx context.Context) (err error) {
+		ack, err = l.js.Publish(ctx, l.subjectOf(barrier), nil)
 		return err
 	})
 	if err != nil {
@@ -283,7 +283,7 @@ func (l *Log) Barrier(ctx context.Context, filter string) (subjects []string, er
 
 // Subjects lists the subjects that match a filter and have messages, below the stream's name, and the last sequence of all.
 func (l *Log) Subjects(ctx context.Context, filter string) (subjects []string, seq uint64, err error) {
-	info, err := l.info(ctx, jetstream.WithSubjectFilter(l.subject(filter)))
+	info, err := l.info(ctx, jetstream.WithSubjectFilter(l.subjectOf(filter)))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -295,13 +295,13 @@ func (l *Log) Subjects(ctx context.Context, filter string) (subjects []string, s
 
 // Purge removes the messages of a subject that are before a sequence.
 func (l *Log) Purge(ctx context.Context, subject string, before uint64) error {
-	return l.ask(ctx, func(ctx context.Context) error {
-		return l.stream.Purge(ctx, jetstream.WithPurgeSubject(l.subject(subject)), jetstream.WithPurgeSequence(before))
+	return l.askServer(ctx, func(ctx context.Context) error {
+		return l.stream.Purge(ctx, jetstream.WithPurgeSubject(l.subjectOf(subject)), jetstream.WithPurgeSequence(before))
 	})
 }
 
 func (l *Log) info(ctx context.Context, options ...jetstream.StreamInfoOpt) (info *jetstream.StreamInfo, err error) {
-	err = l.ask(ctx, func(ctx context.Context) (err error) {
+	err = l.askServer(ctx, func(ctx context.Context) (err error) {
 		info, err = l.stream.Info(ctx, options...)
 		return err
 	})
