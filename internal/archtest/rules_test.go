@@ -67,7 +67,7 @@ var Imports = map[string][]string{
 	"internal/roles":       {"internal/wire"},
 	"internal/keys":        {"internal/roles"},
 	"internal/keyscmd":     {"internal/keys", "internal/roles"},
-	"internal/detectcmd":   {"internal/draw", "internal/show", "internal/tracedetect", "internal/tracefile", "scgs"},
+	"internal/detectcmd":   {"internal/draw", "internal/show", "internal/tracedetect", "internal/tracefile", "scgs", "clocksync"},
 	"internal/yamlconf":    {"internal/nearest"},
 	"internal/tracefile":   {"scgs", "clocksync"},
 	"internal/tracedetect": {"internal/tracefile", "predicates", "scgs", "clocksync"},

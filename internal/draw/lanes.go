@@ -167,9 +167,13 @@ func (p *Picture) SVG() string {
 	for _, write := range texts {
 		write()
 	}
+	digit := time.Duration(1) // the smallest decimal digit of the axis
+	for digit <= (p.To-p.From)/10_000 {
+		digit *= 10
+	}
 	for i := range axisSteps {
 		at := p.From + time.Duration(float64(p.To-p.From)*float64(i)/(axisSteps-1))
-		text := at.Round(max((p.To-p.From)/1000, 1)).String()
+		text := at.Round(digit).String()
 		fmt.Fprintf(&d.out, `<path class="axis" d="M%v %dV%d"/>`+"\n", d.x(at), bottom, bottom+4)
 		d.writeText(d.x(at)-float64(i*letter*utf8.RuneCountInString(text)/(axisSteps-1)), float64(bottom+line), text, "")
 	}
