@@ -133,7 +133,7 @@ func (p *picture) svg(file string) string {
 		Head: []string{fmt.Sprintf("%s: %s, %s, %s; 0s is %d ns", file, show.Count(len(p.lanes), "member"), show.Count(p.states, "state"), show.Count(len(p.found), "global state"), from)},
 		Legend: []draw.Key{
 			{Style: draw.State, Text: "the state certainly held"},
-			{Style: draw.Bound, Text: "it may have held, by the bounds of the clocks"},
+			{Style: draw.Bound, Text: "may have held, by the bounds of the clocks"},
 			{Style: draw.Unknown, Text: "not over at the end"},
 			{Style: draw.True, Text: "all certainly held together"},
 		},
@@ -166,22 +166,21 @@ func (p *picture) svg(file string) string {
 		lane := draw.Lane{Label: p.names[member]}
 		for i := range states {
 			s := &states[i]
-			number := strconv.FormatUint(s.seq, 10)
+			number := ":" + strconv.FormatUint(s.seq, 10)
 			if s.incarnation > 1 {
-				number = fmt.Sprintf("%d:%d", s.incarnation, s.seq)
+				number = "#" + strconv.FormatUint(s.incarnation, 10) + number
 			}
-			text := cmp.Or(s.text, number)
-			title := fmt.Sprintf("%s:%s began %v, ended %v ns: %s", lane.Label, number, s.start, s.end, s.text)
+			ended, word := s.end.Latest, "ended"
 			if s.open || s.lost {
-				title = fmt.Sprintf("%s:%s began %v, still held %v ns: %s", lane.Label, number, s.start, s.end, s.text)
+				ended, word = s.end.Earliest, "still held"
 			}
-			ended := s.end.Latest
-			if s.open || s.lost {
-				ended = s.end.Earliest
+			if !ended.Finite() {
+				ended = to
 			}
+			title := fmt.Sprintf("%s%s began %v, %s %v ns: %s", lane.Label, number, s.start, word, s.end, s.text)
 			lane.Spans = append(lane.Spans, span(s.start.Earliest, ended, draw.Bound, title))
 			if s.start.Latest < s.end.Earliest {
-				lane.Spans = append(lane.Spans, span(s.start.Latest, s.end.Earliest, draw.State, title, text))
+				lane.Spans = append(lane.Spans, span(s.start.Latest, s.end.Earliest, draw.State, title, cmp.Or(s.text, number)))
 			}
 			if s.open {
 				lane.Spans = append(lane.Spans, span(max(s.start.Latest, s.end.Earliest), to, draw.Unknown, title))

@@ -142,7 +142,9 @@ func TestNarrowBars(t *testing.T) {
 	if !strings.Contains(svg, `<path class="busy" d="M31 46H51v16H31z"><title>b</title>`) {
 		t.Errorf("the joined bars are missing in\n%s", svg)
 	}
-	if got := (&draw.Picture{Lanes: []draw.Lane{{Label: "a", Spans: []draw.Span{{Style: draw.State, Title: "s"}}}}}).SVG(); strings.Contains(got, "NaN") {
-		t.Error(got)
+	empty := draw.Picture{Lanes: []draw.Lane{{Label: "a", Spans: []draw.Span{{Style: draw.State, Title: "s"}}}}}
+	check(t, empty.SVG())
+	if strings.Contains(empty.SVG(), "NaN") {
+		t.Error(empty.SVG())
 	}
 }

@@ -126,6 +126,11 @@ type bar struct {
 
 // SVG draws it.
 func (p *Picture) SVG() string {
+	if p.To-p.From < axisSteps-1 { // Each step of the axis needs its own instant.
+		wider := *p
+		wider.To = p.From + axisSteps - 1
+		p = &wider
+	}
 	d := drawing{Picture: p, row: lane}
 	if p.Thin {
 		d.row = thinLane
@@ -199,7 +204,7 @@ func (d *drawing) placeLegend() (at [][2]int, lines int) {
 // x is where an instant lies, to a tenth of a pixel.
 func (d *drawing) x(at time.Duration) float64 {
 	at = min(max(at, d.From), d.To)
-	return math.Round(10*(float64(d.left)+plot*float64(at-d.From)/float64(max(d.To-d.From, 1)))) / 10
+	return math.Round(10*(float64(d.left)+plot*float64(at-d.From)/float64(d.To-d.From))) / 10
 }
 
 // drawLane draws a lane at y, and returns functions that write the texts of its bars after the bands.

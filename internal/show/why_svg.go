@@ -27,7 +27,7 @@ func WhySVG(e *monitor.Explanation) (string, error) {
 		Legend: []draw.Key{
 			{Style: draw.True, Text: "all certainly held together"},
 			{Style: draw.State, Text: "the state certainly held"},
-			{Style: draw.Bound, Text: "it may have held, by the bounds of the clocks"},
+			{Style: draw.Bound, Text: "may have held, by the bounds of the clocks"},
 			{Style: draw.Unknown, Text: "not over at the decision, or unknown"},
 		},
 		From: time.Duration(s.from), To: time.Duration(s.to),
