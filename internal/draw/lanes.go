@@ -66,9 +66,9 @@ const ThinLanes = 33
 
 // Picture is a picture of lanes.
 type Picture struct {
-	Head     []string // texts above the lanes; long ones are wrapped
-	Legend   []Key
-	Lanes    []Lane
+	Head     []string      // texts above the lanes; long ones are wrapped
+	Legend   []Key         // below the head
+	Lanes    []Lane        // from top to bottom
 	Bands    []Span        // across all lanes
 	From, To time.Duration // the part of time that is shown
 	Thin     bool          // low lanes without texts in them, of which every second has its label
@@ -76,29 +76,29 @@ type Picture struct {
 
 // Key explains a style.
 type Key struct {
-	Style Style
-	Text  string
+	Style Style  // what it explains
+	Text  string // its meaning
 }
 
 // Lane is a row of a picture.
 type Lane struct {
-	Label string
+	Label string // cut if it is long
 	Spans []Span // in the order of their beginnings
-	Marks []Mark
+	Marks []Mark // triangles
 }
 
 // Span is a bar of a lane, or a band across the lanes. It is at least one pixel wide.
 type Span struct {
-	From, To time.Duration
-	Style    Style
-	Title    string   // shown under the pointer; touching bars of a style without a title become a single bar
-	Texts    []string // the first that fits stands in the bar
+	From, To time.Duration // outside of the picture: cut off
+	Style    Style         // its look
+	Title    string        // shown under the pointer; touching bars of a style without a title become a single bar
+	Texts    []string      // the first that fits stands in the bar
 }
 
 // Mark is a point in time of a lane.
 type Mark struct {
-	At    time.Duration
-	Title string
+	At    time.Duration // outside of the picture: at its edge
+	Title string        // shown under the pointer
 }
 
 // AddLine adds a line across all lanes, and its text to the legend.

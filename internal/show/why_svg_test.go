@@ -20,7 +20,7 @@ func TestWhySVG(t *testing.T) {
 		},
 		"bounds": {
 			"<title>w1, report 5: began -12ms to +0s, held until +43ms to +55ms: idle=true n=1</title>", "<title>w3: nothing is known of its state</title>", ">unknown<",
-			`<rect class="bound"`, "<title>all may have held together: -10ms to +55ms</title>", "w2, report 5: began -16ms to -4ms, held until +40ms or longer",
+			`<rect class="bound"`, "<title>all may have held together: -10ms to +55ms</title>", `<rect class="bound" x="251.2" y="146" width="361.9" height="16"><title>w2, report 5: began -16ms to -4ms, held until +40ms or longer: `,
 		},
 		"set":     {"on set 12 (atleast) of epoch 1"},
 		"no-core": {"<title>0s: from here on all may have held together</title>"},
