@@ -144,7 +144,7 @@ func TestWhyGroups(t *testing.T) {
 	if out := until(t, "why hot --json", `"name":"hot-east"`, "\n"+`{"synchronizer":"s","name":"hot-west"`); strings.Count(out, "\n") != 2 {
 		t.Errorf("no line for each group:\n%s", out)
 	}
-	if code, _, stderr := execute(t, "why", "hot", "--svg", "x.svg"); code != exitFailure || stderr != "pegasus: --svg: one predicate fits a picture, and 2 answer, hot-east of s, hot-west of s: give the name of one group, or --synchronizer\n" {
+	if code, _, stderr := execute(t, "why", "hot", "--svg", "x.svg"); code != exitFailure || stderr != "pegasus: --svg: one predicate fits a picture, and 2 answer, hot-east of s, hot-west of s: name a single group, or give --synchronizer\n" {
 		t.Errorf("exit %d, %s", code, stderr)
 	}
 	if out := until(t, "why hot-west", "s: hot-west is unknown"); strings.Contains(out, "hot-east") {

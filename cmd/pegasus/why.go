@@ -75,7 +75,7 @@ func drawWhy(file string, list []*monitor.Explanation) error {
 		for i, e := range list {
 			names[i] = e.Name + " of " + e.Synchronizer
 		}
-		return fail(fmt.Errorf("--svg: one predicate fits a picture, and %d answer, %s: give the name of one group, or --synchronizer", len(list), strings.Join(names, ", ")))
+		return fail(fmt.Errorf("--svg: one predicate fits a picture, and %d answer, %s: name a single group, or give --synchronizer", len(list), strings.Join(names, ", ")))
 	}
 	picture, err := show.WhySVG(list[0])
 	if err != nil {
