@@ -21,7 +21,7 @@ DIST     ?= dist
 # to the tables of internal/archtest.
 PURE := balance balance/local balance/span clocksync clocksync/clocktest configs control control/program \
 	examples/tsp/bnb examples/tsp/solve examples/tsp/tsplib internal/agentcore internal/archtest \
-	internal/balancesim internal/config internal/configfile internal/executor internal/journal internal/lookahead internal/loopcore internal/nearest \
+	internal/balancesim internal/config internal/configfile internal/draw internal/executor internal/journal internal/lookahead internal/loopcore internal/nearest \
 	internal/outbox internal/plan internal/callcore internal/callsplit internal/datacore internal/pieces internal/planner internal/reading internal/rearm internal/regions internal/roles internal/ruletest internal/sim internal/synccore internal/tracedetect \
 	internal/tracefile internal/wire internal/workcore internal/workplan internal/workreport internal/worksim internal/yamlconf monitor predicates scgs
 

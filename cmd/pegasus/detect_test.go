@@ -8,10 +8,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/gopegasus/pegasus/internal/draw"
 )
 
 const leaders = "testdata/traces/leaders.jsonl"
@@ -292,5 +295,52 @@ func TestDetectNamesMissingFields(t *testing.T) {
 	}
 	if _, _, stderr := detect(t, nil, leaders, "--when", `any(members, .name == "n1" and .role == "leader")`); stderr != "" {
 		t.Errorf("told of what is there: %s", stderr)
+	}
+}
+
+// TestDetectPicture: the output stays, and the picture has the states and global states with their numbers. No label overlaps,
+// with 3 to 1,000 members. A file that cannot be written is refused after the output.
+func TestDetectPicture(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "trace.svg")
+	_, want, _ := detect(t, nil, leaders)
+	drawn := func(stdin io.Reader, args ...string) string {
+		t.Helper()
+		code, _, stderr := detect(t, stdin, append(args, "--svg", file)...)
+		svg, err := os.ReadFile(file)
+		if code != exitOK || stderr != "" || err != nil {
+			t.Fatalf("exit %d: %s%v", code, stderr, err)
+		}
+		if faults, err := draw.Overlaps(string(svg)); err != nil || len(faults) > 0 {
+			t.Errorf("%q: %v %q", args, err, faults)
+		}
+		return string(svg)
+	}
+	svg := drawn(nil, leaders, "--schema", "role:string")
+	for _, want := range []string{
+		">testdata/traces/leaders.jsonl: 3 members, 6 states, 4 global states; 0s is -2000000 ns<",
+		"<title>core, envelope, members: [4000000, 18000000) [0, 22000000) n1:1 n2:1+ n3:1+</title>",
+		"<title>n1:1 began [-2000000,2000000], ended [18000000,22000000] ns: role=&#34;follower&#34;</title>",
+		"<title>n3:1 began [0,4000000], still held [69000000,73000000] ns: role=&#34;follower&#34;</title>",
+		">role=&#34;leader&#34;<", `<rect class="band"`, `<rect class="true"`, `<rect class="unknown"`, ">n3<",
+	} {
+		if !strings.Contains(svg, want) {
+			t.Errorf("no %s in\n%s", want, svg)
+		}
+	}
+	var trace strings.Builder
+	for i := range 4000 {
+		from := i*1000 + i%7
+		fmt.Fprintf(&trace, `{"participant":"<m> %d","domain":"h","mono":%d,"earliest":%d,"latest":%d,"type":"state","seq":%d,"state":{"n":%d}}`+"\n", i%1000, from, from-50, from+50, i/1000+1, i)
+	}
+	svg = drawn(strings.NewReader(trace.String()), "-", "--schema", "n:int")
+	if n := strings.Count(svg, "<text "); n < 1000 || !strings.Contains(svg, "stdin: 1000 members, 4000 states, 1000 global states; 0s is ") ||
+		!strings.Contains(svg, ">left out: 0 members, 0 states, 1001 global states<") {
+		t.Errorf("%d texts, %.4000s", n, svg)
+	}
+	missing := filepath.Join(dir, "no", "trace.svg")
+	if code, stdout, stderr := detect(t, nil, leaders, "--svg", missing); code != exitFailure || stdout != want ||
+		stderr != "pegasus: --svg: open "+missing+": no such file or directory: give the path of a file that can be written\n" {
+		t.Errorf("exit %d, %s%s", code, stdout, stderr)
 	}
 }

@@ -67,6 +67,17 @@ func TestLive(t *testing.T) {
 	until(t, "why all-idle",
 		"is true for ", "fired once", "armed", "decision gsync/1/1", "by the same clock", "^ 0: from here on all certainly held",
 		"core  ", "phase=idle load=0.25", "holds for 2 of 2 members")
+	svg := filepath.Join(t.TempDir(), "why.svg")
+	until(t, "why all-idle --svg "+svg, "fired once")
+	if picture, err := os.ReadFile(svg); err != nil || !containsAll(string(picture), []string{"gsync: all-idle is true for ", "from here on all certainly held together", ">w1<", "phase=idle load=0.25"}) {
+		t.Errorf("%v: %s", err, picture)
+	}
+	if code, stdout, stderr := execute(t, "why", "all-idle", "--svg", svg+"/x"); code != exitFailure || !strings.Contains(stdout, "fired once") || stderr != "pegasus: --svg: open "+svg+"/x: not a directory: give the path of a file that can be written\n" {
+		t.Errorf("exit %d, %s%s", code, stdout, stderr)
+	}
+	if code, _, stderr := execute(t, "why", "overload", "--svg", svg); code != exitFailure || stderr != "pegasus: --svg: predicate overload of gsync has not fired: there is no decision to draw yet\n" {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
 	until(t, "status --synchronizer gsync", "gsync: epoch 1;", "in force", "phase=idle load=0.25", "exact", "all-idle", "gsync/1/1, ", "2 applied")
 
 	var e struct {
@@ -132,6 +143,9 @@ func TestWhyGroups(t *testing.T) {
 	until(t, "why hot", "s: hot-east is unknown", "\n\ns: hot-west is unknown")
 	if out := until(t, "why hot --json", `"name":"hot-east"`, "\n"+`{"synchronizer":"s","name":"hot-west"`); strings.Count(out, "\n") != 2 {
 		t.Errorf("no line for each group:\n%s", out)
+	}
+	if code, _, stderr := execute(t, "why", "hot", "--svg", "x.svg"); code != exitFailure || stderr != "pegasus: --svg: one predicate fits a picture, and 2 answer, hot-east of s, hot-west of s: name a single group, or give --synchronizer\n" {
+		t.Errorf("exit %d, %s", code, stderr)
 	}
 	if out := until(t, "why hot-west", "s: hot-west is unknown"); strings.Contains(out, "hot-east") {
 		t.Errorf("the other group was not asked for:\n%s", out)

@@ -139,8 +139,8 @@ func TestProgramRunEnds(t *testing.T) {
 	run.line("start do slow")
 	show := launch(t, "program", "show")
 	show.line("program pair is running")
-	show.line("BLOCK  STARTS  DONE  FAILED  CANCELLED  LOST  TWICE?  NOW")
-	show.line("b      2       2     0       0          0     0       -", "body.seq[0].par")
+	show.line("BLOCK  STARTS  DONE  FAILED  CANCELLED  LOST  TWICE?  MEAN ", "LONGEST  NOW ")
+	show.line("b      2       2     0       0          0     0       ", "body.seq[0].par")
 	show.line("slow   1       0     0       0          0     ", "ing on n-", "body.seq[1]")
 	run.cancel()
 	run.line("cancel do slow (3.1) on n-", ": the run was ended by a signal")
@@ -256,6 +256,27 @@ func TestProgramWaits(t *testing.T) {
 		"if waits for s.p, which is unknown  (body.seq[1])\nand 3 more wait\n"
 	if !strings.HasSuffix(text, want) {
 		t.Errorf("got\n%s\nwant at its end\n%s", text, want)
+	}
+}
+
+// TestProgramTimes: show tells how long runs took and take, and which attempt each is.
+func TestProgramTimes(t *testing.T) {
+	text := show.Program(&monitor.ProgramStatus{
+		Name: "p", Outcome: "running",
+		Blocks: []monitor.BlockStatus{
+			{Path: "body.seq[0]", Name: "a", RunCounts: monitor.RunCounts{Starts: 3, Done: 2, Lost: 1}, Mean: 1.5, Longest: 2, Runs: []monitor.RunStatus{
+				{Attempt: 2, Replica: "1", Processor: "n1", Seconds: 0.25, Phase: "running"}, {Attempt: 1, Processor: "n2", Seconds: 3, Phase: "starting"},
+			}},
+			{Path: "body.seq[1]", Name: "b", RunCounts: monitor.RunCounts{Starts: 1}},
+		},
+	})
+	const want = `program p is running
+BLOCK  STARTS  DONE  FAILED  CANCELLED  LOST  TWICE?  MEAN  LONGEST  NOW                                                             PATH
+a      3       2     0       0          1     0       1.5s  2s       [1] running on n1 for 250ms (attempt 2), starting on n2 for 3s  body.seq[0]
+b      1       0     0       0          0     0       -     -        -                                                               body.seq[1]
+`
+	if text != want {
+		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}
 }
 

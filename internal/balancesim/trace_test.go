@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
+
+	"github.com/gopegasus/pegasus/internal/draw"
 )
 
 // TestTraceRoundTrip writes an instance and reads it back.
@@ -70,7 +72,11 @@ func TestInputs(t *testing.T) {
 				if err != nil {
 					return err.Error() + "\n"
 				}
-				return r.SVG(in.Nodes)
+				svg := r.SVG(in.Nodes)
+				if faults, err := draw.Overlaps(svg); err != nil || len(faults) > 0 {
+					t.Errorf("%v %q", err, faults)
+				}
+				return svg
 			}
 			d.Fatalf(t, "unknown command %s", d.Cmd)
 			return ""

@@ -39,13 +39,14 @@ participant's order, a file that cannot be read), 2 wrong usage.`
 const detectExample = `  pegasus detect trace.jsonl
   pegasus detect trace.jsonl --when 'count(members, .role == "leader") > 1' --format text
   pegasus detect trace.jsonl --modality atleast --k 2 --where 'state.role == "leader"' --final
+  pegasus detect trace.jsonl --schema role:string --svg trace.svg
   tail -f trace.jsonl | pegasus detect --members p1,p2,p3 --modality possibly --where state.busy`
 
 // detectFlags are the flags of detect.
 type detectFlags struct {
 	members                        []string
 	modality, where, when          string
-	schema, format                 string
+	schema, format, svg            string
 	k                              int
 	final, epochs, lenient, stats  bool
 	membersGiven, kGiven, hasWhere bool
@@ -88,6 +89,7 @@ func New(fail func(error) error) *cobra.Command {
 	flags.BoolVar(&f.epochs, "epochs", false, "continue without members that have left, in the next epoch")
 	flags.BoolVar(&f.lenient, "lenient", false, "skip refused lines; stderr has their number and the first of them")
 	flags.StringVar(&f.format, "format", "json", "`FORMAT` of the lines: json, or text for a table")
+	flags.StringVar(&f.svg, "svg", "", "draw the states and the global states into `FILE`")
 	flags.BoolVar(&f.stats, "stats", false, "print a summary on stderr")
 	for name, words := range map[string][]string{"modality": modalities, "format": formats} {
 		if err := cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {

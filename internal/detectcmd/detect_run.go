@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"syscall"
 
@@ -26,7 +27,8 @@ type detection struct {
 	in      *input
 	out     *bufio.Writer
 	core    *tracedetect.Core
-	line    []byte // of output
+	line    []byte   // of output
+	picture *picture // nil without --svg
 	skipped uint64
 	first   error // why the first line was skipped
 }
@@ -39,7 +41,17 @@ func (d *detection) run(ctx context.Context, file string, stdin io.Reader) error
 	}
 	defer d.in.close()
 	d.out = bufio.NewWriterSize(d.stdout, outputBuffer)
-	core, err := tracedetect.New(d.options, d.writer())
+	write := d.writer()
+	if d.flags.svg != "" {
+		d.picture = newPicture(&d.options)
+		d.options.Note = d.picture.note
+		line := write
+		write = func(s *tracedetect.State) {
+			line(s)
+			d.picture.addFound(s)
+		}
+	}
+	core, err := tracedetect.New(d.options, write)
 	if err != nil { // With too many members for the condition.
 		return d.flags.fail(fmt.Errorf("--%w", err))
 	}
@@ -57,6 +69,11 @@ func (d *detection) run(ctx context.Context, file string, stdin io.Reader) error
 		return nil // The reader of the output has had enough.
 	}
 	d.tell()
+	if d.picture != nil {
+		if broken := os.WriteFile(d.flags.svg, []byte(d.picture.svg(d.in.name)), 0o600); broken != nil {
+			err = errors.Join(err, fmt.Errorf("--svg: %w: give the path of a file that can be written", broken))
+		}
+	}
 	return d.flags.fail(err)
 }
 

@@ -1,35 +1,12 @@
 package ruletest_test
 
 import (
-	"encoding/xml"
-	"errors"
 	"fmt"
-	"io"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/gopegasus/pegasus/internal/draw"
 )
-
-// drawn is a rectangle of a picture.
-type drawn struct{ left, top, right, bottom int }
-
-var (
-	pictureText = regexp.MustCompile(`<text x="(-?\d+)" y="(\d+)" textLength="(\d+)"[^>]*>([^<]*)<`)
-	pictureSize = regexp.MustCompile(`<svg [^>]*width="(\d+)" height="(\d+)"`)
-)
-
-func numbers(t *testing.T, texts []string) []int {
-	t.Helper()
-	list := make([]int, len(texts))
-	for i, text := range texts {
-		var err error
-		if list[i], err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return list
-}
 
 // picture is the first failure of a run, drawn.
 func picture(t *testing.T, src string) string {
@@ -63,13 +40,6 @@ tests:
 	if svg != picture(t, src) {
 		t.Error("the same run has another picture")
 	}
-	for in := xml.NewDecoder(strings.NewReader(svg)); ; {
-		if _, err := in.Token(); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
-	}
 	for _, want := range []string{
 		"FAIL t.yaml:10: idle &amp; &lt;alone&gt;<", "expected a firing from 2s to 2.05s<", "<title>from 0s to 1s w1: phase=search load=0</title>",
 		"<title>from 0s to 2s w2: phase=idle load=0</title>", "<title>all-idle fires at 1.0", "from 2s to 2.05s</title>", "from 3s to 3.05s</title>",
@@ -95,26 +65,11 @@ tests:
     members: {a-long-name-of-a-member-that-is-cut-w1..%d: "0s load=0.123456789+1x12 every 17ms | 500ms phase=idle"}
     expect: [{predicate: all-idle, at: 100ms, truth: true}]
 `, strings.Repeat("a long name ", 30), members))
-		size := numbers(t, pictureSize.FindStringSubmatch(svg)[1:])
-		byLine := map[int][]drawn{}
-		count := 0
-		for _, m := range pictureText.FindAllStringSubmatch(svg, -1) {
-			n := numbers(t, m[1:4])
-			box := drawn{n[0], n[1] - 10, n[0] + n[2], n[1] + 3} // Ascent and descent of letters of 12 pixels.
-			if box.left < 0 || box.top < 0 || box.right > size[0] || box.bottom > size[1] {
-				t.Errorf("%d members: %q at %+v lies outside of %v", members, m[4], box, size)
-			}
-			for y := n[1] - 20; y <= n[1]+20; y++ {
-				for _, o := range byLine[y] {
-					if box.left < o.right && o.left < box.right && box.top < o.bottom && o.top < box.bottom {
-						t.Fatalf("%d members: %q at %+v lies over %+v", members, m[4], box, o)
-					}
-				}
-			}
-			byLine[n[1]] = append(byLine[n[1]], box)
-			count++
+		faults, err := draw.Overlaps(svg)
+		if err != nil || len(faults) > 0 {
+			t.Errorf("%d members: %v, %q", members, err, faults)
 		}
-		if count < members+8 {
+		if count := strings.Count(svg, "<text "); count < members+8 {
 			t.Errorf("%d members: %d texts", members, count)
 		}
 	}

@@ -18,12 +18,15 @@ func Program(s *monitor.ProgramStatus) string {
 		b.WriteString(": " + Printable(s.Reason))
 	}
 	b.WriteString("\n")
-	rows := [][]string{{"BLOCK", "STARTS", "DONE", "FAILED", "CANCELLED", "LOST", "TWICE?", "NOW", "PATH"}}
+	rows := [][]string{{"BLOCK", "STARTS", "DONE", "FAILED", "CANCELLED", "LOST", "TWICE?", "MEAN", "LONGEST", "NOW", "PATH"}}
 	for i := range s.Blocks {
 		x := &s.Blocks[i]
 		runs := make([]string, len(x.Runs))
 		for k, r := range x.Runs {
-			if runs[k] = r.Phase + " on " + r.Processor; r.Replica != "" {
+			if runs[k] = fmt.Sprintf("%s on %s for %s", r.Phase, r.Processor, monitor.Seconds(r.Seconds)); r.Attempt > 1 {
+				runs[k] += fmt.Sprintf(" (attempt %d)", r.Attempt)
+			}
+			if r.Replica != "" {
 				runs[k] = "[" + r.Replica + "] " + runs[k]
 			}
 		}
@@ -35,7 +38,11 @@ func Program(s *monitor.ProgramStatus) string {
 		for _, n := range []uint64{x.Starts, x.Done, x.Failed, x.Canceled, x.Lost, x.Twice} {
 			row = append(row, strconv.FormatUint(n, 10))
 		}
-		rows = append(rows, append(row, now, x.Path))
+		mean, longest := "-", "-"
+		if x.Done > 0 {
+			mean, longest = monitor.Seconds(x.Mean), monitor.Seconds(x.Longest)
+		}
+		rows = append(rows, append(row, mean, longest, now, x.Path))
 	}
 	b.WriteString(Table(rows))
 	if s.LeftOut > 0 {

@@ -84,6 +84,9 @@ func (c *Core) Line(l *tracefile.Line) error {
 		}
 	}
 	c.stats.count(l)
+	if c.o.Note != nil {
+		c.o.Note(int(id), l, c.columns.Schema(), c.row)
+	}
 	if !c.joined {
 		c.join(clocksync.Domain(l.Domain))
 	}

@@ -40,6 +40,8 @@ type Options struct {
 	Final bool
 	// Epochs continues without members that have left.
 	Epochs bool
+	// Note, if there is one, gets each line of a member that counts, and the row of a state. Both last for the call.
+	Note func(member int, l *tracefile.Line, fields scgs.Schema, row []scgs.Value)
 }
 
 // runs reports whether members are in runs and not in single states.
