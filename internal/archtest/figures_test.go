@@ -22,12 +22,12 @@ import (
 // says why. The debt is to be paid back by splitting and deleting: at first the limit on all lines was
 // 59,000, and one package had more than 5,000 lines.
 var limits = map[string]int{
-	"lines of code":                               114_384,
+	"lines of code":                               114_906,
 	"lines of code of the largest package":        6_778,
 	"lines of scgs":                               6_966,
 	"lines of internal/synccore":                  8_175,
-	"lines of synchronizer":                       6_872,
-	"lines of cmd/pegasus":                        6_032,
+	"lines of synchronizer":                       6_871,
+	"lines of cmd/pegasus":                        6_063,
 	"lines of predicates":                         6_190,
 	"lines of agent":                              6_217,
 	"lines of internal/workcore":                  6_591,
