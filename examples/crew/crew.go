@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,6 +39,8 @@ type Program struct {
 	State     any // that a member sets before it opens the space; nil: none
 	// Job is called once the flags are parsed; the seed is that of the flags.
 	Job func(seed uint64) (*Job, error)
+
+	trace string // the directory of traces; empty: none
 }
 
 // Job is what an example does. A process may be killed at any time, and the example started again: so its tasks have IDs.
@@ -116,6 +119,7 @@ func Main(p *Program) {
 	flag.StringVar(&f.dir, "dir", "", "`DIR` of JetStream: tasks put there before continue; without it, a new directory that is removed at the end")
 	flag.BoolVar(&f.killServer, "kill-server", false, "kill the NATS server and the synchronizer at 10 %, and start them again; with -store jetstream")
 	flag.BoolVar(&f.killCreator, "kill-creator", false, "kill the process that has put the work at 10 %; with -store jetstream")
+	flag.StringVar(&p.trace, "trace", "", "`DIR` to which each process writes the lines for pegasus work sim --trace")
 	flag.StringVar(&f.url, "url", "", "`URL` of the server, of a process that another one has started")
 	flag.StringVar(&f.name, "name", "", "`NAME` of such a process")
 	flag.StringVar(&f.part, "part", "", "`PART` of such a process: server, creator, alone for a sequential run, or none for a member that serves")
@@ -298,9 +302,16 @@ func join(ctx context.Context, p *Program, url, name string) (*agent.Member, *wo
 	if p.State != nil {
 		err = m.Set(p.State)
 	}
+	options := p.Functions
+	if err == nil && p.trace != "" {
+		var lines *os.File // It is closed at the end of the process.
+		if lines, err = os.Create(filepath.Join(p.trace, name+".jsonl")); err == nil {
+			options = append(slices.Clone(options), work.Trace(lines))
+		}
+	}
 	var s *work.Space
 	if err == nil {
-		s, err = work.Open(ctx, m, p.Functions...)
+		s, err = work.Open(ctx, m, options...)
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, m.Close())

@@ -51,7 +51,7 @@ var Imports = map[string][]string{
 	"internal/balancesim":  {"internal/sim", "internal/yamlconf", "balance", "clocksync"},
 	"internal/workplan":    {"internal/workreport", "internal/configfile", "internal/config", "internal/journal", "internal/plan", "internal/synccore", "internal/wire", "internal/yamlconf", "balance/local", "scgs", "clocksync"},
 	"internal/workcmd":     {"internal/workplan", "internal/worksim", "internal/show", "internal/yamlconf"},
-	"internal/worksim":     {"internal/sim", "internal/datacore", "internal/loopcore", "internal/workcore", "internal/plan", "internal/config", "internal/yamlconf", "balance/local", "balance/span", "predicates", "clocksync"},
+	"internal/worksim":     {"internal/workreport", "internal/sim", "internal/datacore", "internal/loopcore", "internal/workcore", "internal/plan", "internal/config", "internal/yamlconf", "balance/local", "balance/span", "predicates", "clocksync"},
 	"internal/bus":         {},
 	"internal/bus/bustest": {"internal/bus", "embedded"},
 	"internal/nearest":     {},
