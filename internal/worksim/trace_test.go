@@ -2,6 +2,7 @@ package worksim
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -60,6 +61,27 @@ func TestTrace(t *testing.T) {
 		r := replay(t, "nodes: 2\nwork: {slots: 1, order: -weight, strategy: {kind: chunk, cut: ss}}", b.String())
 		if late := r.Time - want; late < 0 || late > 50*time.Millisecond {
 			t.Errorf("weights of %s: %v, want %v", weight, r.Time, want)
+		}
+	}
+}
+
+// TestTrickle: a node puts few tasks, one after the other, and the others refuse each other meanwhile. No node waits for the next
+// report of all loads.
+func TestTrickle(t *testing.T) {
+	for _, strategy := range []string{"kind: receiver", "kind: diffusion", "kind: chunk, cut: ss"} {
+		for _, begin := range []time.Duration{450 * time.Millisecond, time.Second, 2370 * time.Millisecond, 9 * time.Second} {
+			var b strings.Builder
+			line := func(at time.Duration, id string, took float64) {
+				_, _ = fmt.Fprintf(&b, "{\"member\":\"a\",\"at\":%v,\"put\":%q}\n{\"member\":\"a\",\"at\":%v,\"ran\":%q,\"seconds\":%v}\n", at.Seconds(), id, at.Seconds(), id, took)
+			}
+			line(0, "first", 0.001)
+			for i := range 12 {
+				line(begin+time.Duration(i)*20*time.Millisecond, strconv.Itoa(i), 0.1)
+			}
+			r := replay(t, "nodes: 4\nwork: {slots: 1, strategy: {"+strategy+"}}", b.String())
+			if took := r.Time - begin; took > 400*time.Millisecond {
+				t.Errorf("%s: 12 tasks of 100 ms on 4 nodes, the last one put after 220 ms, take %v", strategy, took)
+			}
 		}
 	}
 }
