@@ -132,7 +132,7 @@ func startWriter(t *testing.T, url, name string, events chan<- *writer) {
 }
 
 // TestWritersKilled: tasks write data that other tasks read, and a process that writes is killed with SIGKILL at a random moment: in a
-// write, or after one, before other members have the data or later. With store: jetstream all results are those of a sequential run.
+// write, or after one, before other members have the data or later. With store: jetstream all results equal a sequential run.
 // With store: memory a task that reads lost data fails and names them; put again, with the tasks that write, it has the right result.
 func TestWritersKilled(t *testing.T) {
 	t.Parallel()

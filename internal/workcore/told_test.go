@@ -86,7 +86,7 @@ func BenchmarkWaiting(b *testing.B) {
 }
 
 // TestTurnedAway: a member that refused others tells one of them of each task that it puts, and waits for no other report. It tells
-// all of them when it puts the first one, and nobody of a task that it can start. A member that was refused beside a load hears of
+// all of them when it puts the first one, and no member of a task that it can start. A member that was refused beside a load hears of
 // the double of it.
 func TestTurnedAway(t *testing.T) {
 	strategy, err := local.New(local.Config{Kind: local.Chunk, Cut: "ss"})
