@@ -139,6 +139,7 @@ deep: ## the large counts: tests with the tag nightly, and 20,000 cases a proper
 	PEGASUS_THREADS=1000 PEGASUS_HOLDS=20 $(GO) test -timeout 1h -run '^Test(Threads|TryHoldTimes)$$' ./internal/sim
 	PEGASUS_FACTS=20 $(GO) test -timeout 1h -run '^TestFacts$$' ./internal/testnats
 	PEGASUS_BLOCKMATCH_KILLS=20 $(GO) test -tags system -run '^TestHoldersKilled$$' ./examples/blockmatch
+	PEGASUS_WRITER_KILLS=40 $(GO) test -run '^TestWritersKilled$$' ./work
 	PEGASUS_TSP_BEST_KILLS=50 $(GO) test -tags system -run '^TestKilledAfterNewBest$$' ./examples/tsp
 	PEGASUS_FIGURES=5 $(GO) test -timeout 1h -run '^TestFigures$$' ./internal/balancesim
 	$(GO) test -tags 'system nightly' -timeout 5h $$(dirname $$($(call tagged,nightly)) | sort -u)

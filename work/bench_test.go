@@ -27,6 +27,9 @@ import (
 const benchHelp = "PEGASUS_BENCH_HELP"
 
 func TestMain(m *testing.M) {
+	if url := os.Getenv(writerHelp); url != "" {
+		helpWriting(url)
+	}
 	url := os.Getenv(benchHelp)
 	if url == "" {
 		testnats.Main(m)

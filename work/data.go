@@ -11,6 +11,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/link"
 	"github.com/gopegasus/pegasus/internal/workcore"
 	"github.com/gopegasus/pegasus/internal/worklog"
+	"github.com/gopegasus/pegasus/internal/workreport"
 )
 
 // spaceData is the part of a space that moves data. The lock of the space guards it.
@@ -58,6 +59,17 @@ func (s *Space) Write(ctx context.Context, name string, data []byte) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("work: write data %q: %w", name, context.Cause(ctx))
 	}
+	if err := s.writeData(ctx, name, data); err != nil {
+		return err
+	}
+	if s.trace != nil {
+		s.trace.write(s, &workreport.TraceLine{Data: name, Bytes: len(data)}, s.link.Now())
+	}
+	return nil
+}
+
+// writeData gives data to the machine.
+func (s *Space) writeData(ctx context.Context, name string, data []byte) error {
 	digest := sha256.Sum256(data)
 	s.mu.Lock()
 	defer s.mu.Unlock()

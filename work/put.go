@@ -89,6 +89,15 @@ func (s *Space) putBody(ctx context.Context, name string, body []byte, options [
 	if r, _ := ctx.Value(runKey{}).(*run); r != nil && r.space == s {
 		return r.child(&t, s.key(&t))
 	}
+	if err := s.putTask(ctx, name, &t); err != nil {
+		return err
+	}
+	s.tracePut(&t)
+	return nil
+}
+
+// putTask puts a task into the account of this member.
+func (s *Space) putTask(ctx context.Context, name string, t *workcore.Task) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.puts = true
@@ -106,8 +115,8 @@ func (s *Space) putBody(ctx context.Context, name string, body []byte, options [
 			continue
 		}
 		if s.section.Open == 0 || s.out.Told.Open < s.section.Open {
-			s.putting = t
-			err := s.step(&workcore.Input{Kind: workcore.InPut, Task: &s.putting, Key: s.key(&t)})
+			s.putting = *t
+			err := s.step(&workcore.Input{Kind: workcore.InPut, Task: &s.putting, Key: s.key(t)})
 			if !errors.Is(err, workcore.ErrFull) {
 				s.tell(s.now)
 				if err != nil {

@@ -207,7 +207,14 @@ func (r *run) guarded() (result []byte, err error) {
 			r.space.log.Error("a function of a task has panicked", "task", r.id, "function", r.name, "error", err)
 		}
 	}()
-	return r.f.run(r, r)
+	if r.space.trace == nil {
+		return r.f.run(r, r)
+	}
+	begun := r.space.link.Now()
+	if result, err = r.f.run(r, r); err == nil {
+		r.traceRun(begun)
+	}
+	return result, err
 }
 
 func clip(text string) string {

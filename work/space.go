@@ -88,6 +88,7 @@ type Space struct {
 	rule      withdrawRule
 	calls     calls
 	data      *spaceData
+	trace     *tracer // nil: none
 }
 
 const (
@@ -723,7 +724,7 @@ func (s *Space) Close() error {
 	}
 	s.row.end()
 	_ = s.link.Tell(s.row.fill) // The member may be closed already.
-	return errors.Join(err, s.conn.Close())
+	return errors.Join(err, s.trace.close(), s.conn.Close())
 }
 
 func (s *Space) stillRunning() error {

@@ -97,3 +97,30 @@ func TestWorkSimLoops(t *testing.T) {
 		}
 	}
 }
+
+// TestWorkSimTrace: the tasks of a trace run in place of drawn ones, and faults of the trace are refused.
+func TestWorkSimTrace(t *testing.T) {
+	dir := t.TempDir()
+	file, lines := filepath.Join(dir, "nodes.yaml"), filepath.Join(dir, "tasks.jsonl")
+	write := func(name, text string) {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(file, "nodes: 2\n")
+	write(lines, `{"member":"w1","at":1,"put":"a"}`+"\n"+`{"member":"w1","at":3,"ran":"a","seconds":2}`+"\n")
+	code, stdout, stderr := execute(t, "work", "sim", file, "--trace", lines)
+	if want := "2 nodes, 1 task, 2 units of work, seed 1\ntrace: the real run took 2.000s, and seed 1 takes 1.0000 of it\nstrategy: "; code != exitOK || stderr != "" || !strings.HasPrefix(stdout, want) {
+		t.Errorf("exit %d, %s\n%s", code, stderr, stdout)
+	}
+	if code, stdout, _ := execute(t, "work", "sim", file, "--trace", lines, "--json"); code != exitOK || !strings.Contains(stdout, `"traced_seconds":2,`) {
+		t.Errorf("exit %d\n%s", code, stdout)
+	}
+	if code, _, stderr := execute(t, "work", "sim", file, "--loops", "--trace", lines); code != exitUsage || !strings.Contains(stderr, "--trace: a trace has tasks and no loops: leave out --trace or --loops") {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+	write(lines, "{}\n")
+	if code, _, stderr := execute(t, "work", "sim", file, "--trace", lines); code != exitFailure || !strings.Contains(stderr, lines+":1: line of a trace: it names no member: write member, as a space does") {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+}

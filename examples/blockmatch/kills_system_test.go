@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"math/rand/v2"
 	"strconv"
 	"testing"
 
@@ -11,12 +12,12 @@ import (
 	"github.com/gopegasus/pegasus/internal/testprogram"
 )
 
-// TestHoldersKilled: in each run, processes are killed that hold images and run tasks of them. The vectors are those of a
+// TestHoldersKilled: in each run, processes are killed at a random moment that hold images and run tasks of them. The vectors are those of a
 // sequential run, nothing is lost, and the tasks of the killed processes are done again.
 func TestHoldersKilled(t *testing.T) {
 	for i := range testcount.Of(t, "BLOCKMATCH_KILLS", 2) {
 		store := []string{"memory", "jetstream"}[i%2]
-		args := []string{"-frames", "3", "-calibrated", "-processes", "4", "-phase", "3", "-mean", "3ms", "-kill", strconv.Itoa(1 + i/2%2), "-seed", strconv.Itoa(i + 1), "-store", store, "-json"}
+		args := []string{"-frames", "3", "-calibrated", "-processes", "4", "-phase", "3", "-mean", "3ms", "-kill", strconv.Itoa(1 + i/2%2), "-kill-at", strconv.FormatFloat(0.8*rand.New(rand.NewPCG(uint64(i), 0)).Float64(), 'f', 3, 64), "-seed", strconv.Itoa(i + 1), "-store", store, "-json"}
 		out, err := testprogram.Command(t, args...).CombinedOutput()
 		var run struct {
 			Result       string

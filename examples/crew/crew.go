@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,6 +39,8 @@ type Program struct {
 	State     any // that a member sets before it opens the space; nil: none
 	// Job is called once the flags are parsed; the seed is that of the flags.
 	Job func(seed uint64) (*Job, error)
+
+	trace string // the directory of traces; empty: none
 }
 
 // Job is what an example does. A process may be killed at any time, and the example started again: so its tasks have IDs.
@@ -75,9 +78,10 @@ type Crew struct {
 	job           *Job
 	seed          uint64
 	server        *serverProcess // nil: the server is in this process
-	once          []func() error // at a tenth of the work
+	once          []func() error // at killAt of the work
 	faults        []error        // of these
 	kill          int
+	killAt        float64 // which part of the work is recorded when processes are killed
 	begun         time.Time
 	mu            sync.Mutex
 	workers       map[string]*exec.Cmd
@@ -91,6 +95,7 @@ type Crew struct {
 // flags are those of all examples.
 type flags struct {
 	processes, kill, beside int
+	killAt                  float64
 	seed                    uint64
 	json                    bool
 	store, dir              string
@@ -109,13 +114,15 @@ func Main(p *Program) {
 	var f flags
 	flag.IntVar(&f.processes, "processes", p.Processes, "`N` processes, the first of them leads and works too")
 	flag.Uint64Var(&f.seed, "seed", 1, "`SEED` of all random choices")
-	flag.IntVar(&f.kill, "kill", 0, "kill `N` random processes that run a task, once 10 % of the work is recorded")
+	flag.IntVar(&f.kill, "kill", 0, "kill `N` random processes that run a task, once as much of the work is recorded as -kill-at says")
+	flag.Float64Var(&f.killAt, "kill-at", 0.1, "`PART` of the work that is recorded when something is killed, from 0 to below 1")
 	flag.IntVar(&f.beside, "beside", 0, "measure `N` times: independent sequential runs, one a process and side by side, and then the program on as many processes; 0 does not measure")
 	flag.BoolVar(&f.json, "json", false, "print one object of JSON")
 	flag.StringVar(&f.store, "store", "memory", "`STORE` of the tasks: memory or jetstream")
 	flag.StringVar(&f.dir, "dir", "", "`DIR` of JetStream: tasks put there before continue; without it, a new directory that is removed at the end")
-	flag.BoolVar(&f.killServer, "kill-server", false, "kill the NATS server and the synchronizer at 10 %, and start them again; with -store jetstream")
-	flag.BoolVar(&f.killCreator, "kill-creator", false, "kill the process that has put the work at 10 %; with -store jetstream")
+	flag.BoolVar(&f.killServer, "kill-server", false, "kill the NATS server and the synchronizer at -kill-at, and start them again; with -store jetstream")
+	flag.BoolVar(&f.killCreator, "kill-creator", false, "kill the process that has put the work at -kill-at; with -store jetstream")
+	flag.StringVar(&p.trace, "trace", "", "`DIR` to which each process writes the lines for pegasus work sim --trace")
 	flag.StringVar(&f.url, "url", "", "`URL` of the server, of a process that another one has started")
 	flag.StringVar(&f.name, "name", "", "`NAME` of such a process")
 	flag.StringVar(&f.part, "part", "", "`PART` of such a process: server, creator, alone for a sequential run, or none for a member that serves")
@@ -156,6 +163,9 @@ func run(p *Program, f *flags) error {
 	}
 	if f.processes < 1 || f.processes > 64 || f.kill < 0 || f.kill >= f.processes {
 		return fmt.Errorf("-processes %d -kill %d: run 1 to 64 processes, and leave at least one", f.processes, f.kill)
+	}
+	if !(f.killAt >= 0 && f.killAt < 1) {
+		return fmt.Errorf("-kill-at %v: give a part of the work, from 0 to below 1", f.killAt)
 	}
 	if flag.NArg() > 0 {
 		return fmt.Errorf("%q: it takes no arguments", flag.Args())
@@ -217,7 +227,7 @@ func lead(ctx context.Context, p *Program, f *flags, job *Job) (err error) {
 		}
 		defer func() { _ = os.RemoveAll(f.dir) }()
 	}
-	c := &Crew{Processes: f.processes, seed: f.seed, job: job, kill: f.kill, workers: map[string]*exec.Cmd{}, stopped: map[string]int{}}
+	c := &Crew{Processes: f.processes, seed: f.seed, job: job, kill: f.kill, killAt: f.killAt, workers: map[string]*exec.Cmd{}, stopped: map[string]int{}}
 	stop := c.end
 	defer func() { stop() }() // The others end while the server is there still.
 	var url string
@@ -298,9 +308,16 @@ func join(ctx context.Context, p *Program, url, name string) (*agent.Member, *wo
 	if p.State != nil {
 		err = m.Set(p.State)
 	}
+	options := p.Functions
+	if err == nil && p.trace != "" {
+		var lines *os.File // It is closed at the end of the process.
+		if lines, err = os.Create(filepath.Join(p.trace, name+".jsonl")); err == nil {
+			options = append(slices.Clone(options), work.Trace(lines))
+		}
+	}
 	var s *work.Space
 	if err == nil {
-		s, err = work.Open(ctx, m, p.Functions...)
+		s, err = work.Open(ctx, m, options...)
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, m.Close())
@@ -350,7 +367,7 @@ func serve(ctx context.Context, p *Program, f *flags, job *Job) error {
 	return errors.Join(err, s.Close(), m.Close())
 }
 
-// start starts a process that serves. The creator is killed once a tenth of its work is recorded.
+// start starts a process that serves. The creator is killed once killAt of its work is recorded.
 func (c *Crew) start(name, url, part string) error {
 	cmd, input, output, err := startSelf("-url", url, "-name", name, "-part", part)
 	if err != nil {
@@ -362,7 +379,7 @@ func (c *Crew) start(name, url, part string) error {
 	}
 	c.running.Go(func() {
 		for lines := bufio.NewScanner(output); lines.Scan(); {
-			if part, err := strconv.ParseFloat(lines.Text(), 64); err == nil && part >= killAt && part < 1 {
+			if part, err := strconv.ParseFloat(lines.Text(), 64); err == nil && part >= c.killAt && part < 1 {
 				c.mu.Lock()
 				c.creatorKilled = true
 				c.mu.Unlock()
@@ -408,9 +425,6 @@ func Await(ctx context.Context, t time.Time) error {
 
 // Process returns the name of process i, from 0.
 func Process(i int) string { return "w" + strconv.Itoa(i+1) }
-
-// killAt is which part of the work is recorded when processes are killed.
-const killAt = 0.1
 
 // killedCreator reports whether the process was killed that had put the work.
 func (c *Crew) killedCreator() bool {
@@ -505,7 +519,7 @@ func (c *Crew) progress(part float64) {
 		}
 		delete(c.stopped, name)
 	}
-	if part < killAt {
+	if part < c.killAt {
 		return
 	}
 	for _, do := range c.once {

@@ -29,6 +29,7 @@ func TestFarm(t *testing.T) {
 		{"-calls", "0", "farm: -calls: run at least one\n"},
 		{"-store", "disk", "farm: -store disk: use memory or jetstream\n"},
 		{"-dir", "d", "farm: -dir, -kill-server and -kill-creator need -store jetstream: with memory the tasks die with the process that has put them\n"},
+		{"-kill-at", "1", "farm: -kill-at 1: give a part of the work, from 0 to below 1\n"},
 		{"-kill", "9", "farm: -processes 2 -kill 9: run 1 to 64 processes, and leave at least one\n"},
 	} {
 		out, err := testprogram.Command(t, c.flag, c.value, "-processes", "2").CombinedOutput()

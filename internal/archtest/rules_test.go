@@ -52,7 +52,7 @@ var Imports = map[string][]string{
 	"internal/balancesim":  {"internal/draw", "internal/sim", "internal/yamlconf", "balance", "clocksync"},
 	"internal/workplan":    {"internal/workreport", "internal/configfile", "internal/config", "internal/journal", "internal/plan", "internal/synccore", "internal/wire", "internal/yamlconf", "balance/local", "scgs", "clocksync"},
 	"internal/workcmd":     {"internal/workplan", "internal/worksim", "internal/show", "internal/yamlconf"},
-	"internal/worksim":     {"internal/draw", "internal/sim", "internal/datacore", "internal/loopcore", "internal/workcore", "internal/plan", "internal/config", "internal/yamlconf", "balance/local", "balance/span", "predicates", "clocksync"},
+	"internal/worksim":     {"internal/draw", "internal/workreport", "internal/sim", "internal/datacore", "internal/loopcore", "internal/workcore", "internal/plan", "internal/config", "internal/yamlconf", "balance/local", "balance/span", "predicates", "clocksync"},
 	"internal/bus":         {},
 	"internal/bus/bustest": {"internal/bus", "embedded"},
 	"internal/nearest":     {},

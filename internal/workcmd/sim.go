@@ -23,6 +23,9 @@ FILE is a scenario in YAML: the nodes and their speeds, the network, the tasks,
 and the section work of a configuration. With --loops it has elastic loops, and
 nodes whose owners come and go. docs/cli.md has the keys of both.
 
+With --trace it runs the tasks of a real run, whose members wrote the lines with the
+option work.Trace. FILE has no tasks and no data then.
+
 Exit codes: 0 done, 1 failure (a file that is refused, work that is not done, or
 a result that was recorded twice), 2 wrong usage.`
 
@@ -30,6 +33,7 @@ const simExample = `  pegasus work sim farm.yaml
   pegasus work sim farm.yaml --seeds 20
   pegasus work sim farm.yaml --nodes 64 --svg farm.svg
   pegasus work sim farm.yaml --strategy '{kind: chunk, cut: gss}' --json
+  pegasus work sim nodes.yaml --trace tasks.jsonl
   pegasus work sim --loops owners.yaml --vary rows=10000,100000 --vary cost=1ms,10ms`
 
 // simulation is one command.
@@ -42,6 +46,7 @@ type simulation struct {
 	vary     []string
 	nodes    int
 	svg      string
+	trace    string
 	asJSON   bool
 }
 
@@ -65,6 +70,8 @@ func newSim(sh Shell) *cobra.Command {
 				return errors.New("--strategy: loops have no strategy: leave out --strategy or --loops")
 			case w.loops && (cmd.Flags().Changed("nodes") || w.svg != ""):
 				return errors.New("--nodes and --svg are of tasks: leave them out, or --loops; --vary nodes=N runs the first N nodes of loops")
+			case w.loops && w.trace != "":
+				return errors.New("--trace: a trace has tasks and no loops: leave out --trace or --loops")
 			case w.seeds > 1 && w.svg != "":
 				return errors.New("--svg is for one run: leave it out, or run one seed")
 			case w.loops:
@@ -81,6 +88,7 @@ func newSim(sh Shell) *cobra.Command {
 	flags.StringArrayVar(&w.vary, "vary", nil, "run loops with each `PARAMETER=VALUE,VALUE` and print a row for each; more such flags: all combinations")
 	flags.IntVar(&w.nodes, "nodes", 0, "run `N` nodes in place of the scenario's, with as many tasks and objects for each")
 	flags.StringVar(&w.svg, "svg", "", "draw a lane for each node into `FILE`: when it was busy, waited for data, and was idle")
+	flags.StringVar(&w.trace, "trace", "", "run the tasks of a real run, whose members wrote these lines to `FILE`")
 	flags.BoolVar(&w.asJSON, "json", false, "print one JSON object for each seed")
 	return cmd
 }
@@ -90,7 +98,17 @@ func (w *simulation) run(ctx context.Context, file string, flags *pflag.FlagSet,
 	if err != nil {
 		return w.sh.Fail(err)
 	}
-	s, err := worksim.Parse(file, src)
+	var trace *worksim.Trace
+	if w.trace != "" {
+		lines, err := os.ReadFile(w.trace)
+		if err == nil {
+			trace, err = worksim.ParseTrace(w.trace, lines)
+		}
+		if err != nil {
+			return w.sh.Fail(err)
+		}
+	}
+	s, err := worksim.ParseTraced(file, src, trace)
 	if err != nil {
 		return w.sh.Fail(err)
 	}
@@ -133,6 +151,9 @@ func (w *simulation) run(ctx context.Context, file string, flags *pflag.FlagSet,
 			fmt.Fprintf(&text, "seeds %d to %d\n", r.Seed, s.Seed)
 		} else {
 			fmt.Fprintf(&text, "%.6g units of work, seed %d\n", r.Work, r.Seed)
+		}
+		if trace != nil {
+			fmt.Fprintf(&text, "trace: the real run took %.3fs, and seed %d takes %.4f of it\n", trace.Took.Seconds(), r.Seed, r.Time.Seconds()/max(trace.Took.Seconds(), 1e-9))
 		}
 		fmt.Fprintf(&text, "strategy: %s\n%s", worksim.StrategyText(s.Work.Strategy), show.Table(worksim.Table(results)))
 	}

@@ -65,6 +65,8 @@ type Member struct {
 	told   clocksync.Instant // when it was sent
 	quiet  int               // how many Holds in a row had nothing to tell
 	load   float64           // that it had
+	turned int               // peers whose turned is not 0
+	put    int               // tasks of the accounts here that waited after the last step
 	look   clocksync.Instant // when the strategy looks again
 	offers clocksync.Instant // when tasks are offered again that this member cannot run
 }
@@ -87,6 +89,7 @@ type peer struct {
 	introduced int     // Holds to it
 	load       float64 // as it told
 	heard      float64 // the load of this member that it knows
+	turned     float64 // from which load on it hears that it may ask again, since it was refused; 0: it was not, or has heard
 }
 
 // slot runs one task.
@@ -161,6 +164,7 @@ func (m *Member) Step(now clocksync.Instant, in *Input, out *Output) {
 		m.sendDemands(now, out)
 		m.repeatRecords(now, out)
 		m.sendHolds(now, out)
+		m.tellTurned(out)
 		out.Results = m.accounts.appendResults(out.Results)
 		m.logEntries(out)
 		m.measureWindow(now)
@@ -269,7 +273,7 @@ func (m *Member) takeRoster(roster []Peer, out *Output) {
 	}
 	peers, places, neighbours := m.peers, m.places, m.view.Neighbours
 	m.places, m.near = make(map[Peer]int, len(roster)), nil
-	m.peers, m.view.Neighbours, m.view.Members = nil, nil, len(roster)
+	m.peers, m.view.Neighbours, m.view.Members, m.turned = nil, nil, len(roster), 0
 	near := m.opts.Topology.AppendNeighbours(nil, place, len(roster))
 	for j := range roster {
 		if j == place {
@@ -290,6 +294,9 @@ func (m *Member) takeRoster(roster []Peer, out *Output) {
 			m.near = append(m.near, len(m.peers))
 		}
 		m.peers = append(m.peers, p)
+		if p.turned > 0 {
+			m.turned++
+		}
 	}
 }
 
@@ -645,7 +652,37 @@ func (m *Member) giveChosen(to Peer, d *Demand, own []*open, n int, others []Par
 	for ; !full && given < len(others) && add(others[given]); given++ {
 	}
 	m.sendFrame(to, Frame{Parcel: parcel}, out)
+	if i := m.findPeer(to); i >= 0 && len(parcel.Leases) == 0 {
+		m.setTurned(&m.peers[i], max(1, 2*m.loadNow()))
+	}
 	return given
+}
+
+func (m *Member) setTurned(p *peer, load float64) {
+	if p.turned == 0 && load > 0 {
+		m.turned++
+	} else if p.turned > 0 && load == 0 {
+		m.turned--
+	}
+	p.turned = load
+}
+
+// tellTurned tells members that were refused of tasks that were put since the last step: one member of each task. They do not ask
+// again for long, and the next Holds may be far.
+func (m *Member) tellTurned(out *Output) {
+	grown := m.view.Put - m.put
+	m.put = m.view.Put
+	if grown <= 0 || m.turned == 0 {
+		return
+	}
+	load := m.loadNow()
+	for i := 0; i < len(m.peers) && grown > 0; i++ {
+		if p := &m.peers[i]; p.turned > 0 && p.turned <= load {
+			m.number++
+			m.sendHoldsTo(i, load, out)
+			grown--
+		}
+	}
 }
 
 // takeParcel takes what answers an open demand. Another parcel is a copy or too late: its leases
@@ -995,6 +1032,7 @@ func (m *Member) sendHolds(now clocksync.Instant, out *Output) {
 
 func (m *Member) sendHoldsTo(i int, load float64, out *Output) {
 	m.peers[i].heard = load
+	m.setTurned(&m.peers[i], 0)
 	out.holds = append(out.holds, Holds{m.number, m.settledDemand(), load, m.Counts().Open, m.Counts().Objects, m.takesNone(), m.heldOf(m.peers[i].Peer), nil})
 	if m.tellsCode(i) {
 		out.holds[len(out.holds)-1].Funcs = m.code

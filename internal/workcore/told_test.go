@@ -2,6 +2,7 @@ package workcore
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -82,4 +83,79 @@ func BenchmarkWaiting(b *testing.B) {
 			b.Fatal(list)
 		}
 	}
+}
+
+// TestTurnedAway: a member that refused others tells one of them of each task that it puts, and waits for no other report. It tells
+// all of them when it puts the first one, and no member of a task that it can start. A member that was refused beside a load hears of
+// the double of it.
+func TestTurnedAway(t *testing.T) {
+	strategy, err := local.New(local.Config{Kind: local.Chunk, Cut: "ss"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	others := []Peer{bob, {"cyd", 1}, {"dan", 1}}
+	m, out := NewMember(Options{Self: ann, Phase: 1, Slots: 1, Strategy: strategy}), &Output{}
+	var heard []string
+	at := 10 * time.Second
+	step := func(in *Input) {
+		at += time.Millisecond
+		m.Step(clocksync.Instant(at), in, out)
+		heard = heard[:0]
+		for _, f := range out.Frames {
+			if f.Holds != nil {
+				heard = append(heard, fmt.Sprint(f.To.Name, " ", f.Holds.Load))
+			}
+		}
+	}
+	puts := 0
+	put := func(want string) {
+		t.Helper()
+		puts++
+		if step(&Input{Kind: InPut, Task: &Task{ID: strconv.Itoa(puts), Func: "f"}}); fmt.Sprint(heard) != want {
+			t.Errorf("with task %d it tells %v, want %s", puts, heard, want)
+		}
+	}
+	demands := map[Peer]uint64{}
+	ask := func(from Peer, given int) {
+		t.Helper()
+		demands[from]++
+		step(&Input{Kind: InFrame, Frame: &Frame{From: from, To: ann, Phase: 1, Demand: &Demand{Number: demands[from]}}})
+		for _, f := range out.Frames {
+			if f.Parcel != nil && f.To == from {
+				given -= len(f.Parcel.Leases)
+			}
+		}
+		if given != 0 {
+			t.Errorf("%s gets %d tasks less than it should", from.Name, given)
+		}
+	}
+	step(&Input{Kind: InRoster, Roster: append([]Peer{ann}, others...)})
+	for _, p := range others {
+		step(&Input{Kind: InFrame, Frame: &Frame{From: p, To: ann, Phase: 1, Holds: &Holds{Number: 1}}})
+	}
+	at += 9 * time.Second // It has been quiet.
+	step(&Input{Kind: InTick})
+	at += 100 * time.Millisecond
+	for _, p := range others {
+		ask(p, 0)
+	}
+	put("[]") // It starts at once.
+	put("[bob 1 cyd 1 dan 1]")
+	ask(others[0], 1)
+	ask(others[1], 0)
+	ask(others[2], 0)
+	put("[cyd 1]")
+	put("[dan 2]")
+	put("[]")
+	ask(others[0], 1)
+	ask(others[1], 1)
+	ask(others[2], 1)
+	ask(others[2], 0)
+	for range 10 {
+		step(&Input{Kind: InTick})
+		if len(heard) > 0 {
+			t.Errorf("without a put it tells %v", heard)
+		}
+	}
+	put("[dan 1]")
 }

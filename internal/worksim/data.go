@@ -15,30 +15,47 @@ import (
 // scale is how many bytes of an object one simulated byte stands for.
 const scale = 1 << 10
 
-// class is objects that some tasks read: count of them from first on; a count of 0: none.
+// class is objects that some tasks read: count of them from first on; a count of 0: none. With a trace these are places in its lists
+// of objects.
 type class struct{ first, count int }
 
 func objectName(i int) string { return fmt.Sprintf("object %07d", i+1) }
 
-// sortedNames are the names of the objects, sorted.
-func (c class) sortedNames() (list []string) {
+// objectsOf are the objects of a class, sorted.
+func (s *Scenario) objectsOf(c class) (list []int) {
+	if s.trace != nil {
+		return s.trace.lists[c.first : c.first+c.count]
+	}
 	for i := range c.count {
-		list = append(list, objectName(c.first+i))
+		list = append(list, c.first+i)
+	}
+	return list
+}
+
+// namesOf are the names of the objects of a class, sorted.
+func (s *Scenario) namesOf(c class) (list []string) {
+	for _, i := range s.objectsOf(c) {
+		list = append(list, objectName(i))
 	}
 	return list
 }
 
 // classOf is what task i of an entry reads: the tasks move over all objects in their order.
 func (s *Scenario) classOf(t *Tasks, i int) class {
-	if t.Reads == 0 {
+	switch {
+	case s.trace != nil:
+		return s.trace.tasks[i].reads
+	case t.Reads == 0:
 		return class{}
 	}
 	return class{i * (s.Data.Count - t.Reads + 1) / t.Count, t.Reads}
 }
 
 // putterOf is the place of the node that puts task i of an entry.
-func (t *Tasks) putterOf(i, nodes int) int {
+func (s *Scenario) putterOf(t *Tasks, i, nodes int) int {
 	switch {
+	case s.trace != nil:
+		return s.trace.tasks[i].node
 	case t.Put.Node > 0:
 		return t.Put.Node - 1
 	case t.Put.Split:
@@ -53,12 +70,18 @@ func (s *Scenario) writtenObjects() []map[int]bool {
 	for i := range list {
 		list[i] = map[int]bool{}
 	}
+	if s.trace != nil {
+		for i, o := range s.trace.objects {
+			list[o.node][i] = true
+		}
+		return list
+	}
 	for k := range s.Tasks {
 		t := &s.Tasks[k]
 		for i := range t.Count {
 			c := s.classOf(t, i)
 			for object := c.first; object < c.first+c.count; object++ {
-				list[t.putterOf(i, len(list))][object] = true
+				list[s.putterOf(t, i, len(list))][object] = true
 			}
 		}
 	}
@@ -77,18 +100,32 @@ func (w *world) writeObjects() {
 	if w.set.Data.Count == 0 {
 		return
 	}
-	size := (w.set.Data.Bytes + scale - 1) / scale
+	if w.set.trace != nil {
+		for i, o := range w.set.trace.objects {
+			w.After(o.at, func() {
+				w.nodes[o.node].writeObject(i, o.bytes)
+				w.nodes[o.node].carryData()
+			})
+		}
+		return
+	}
 	for i, objects := range w.set.writtenObjects() {
 		n := w.nodes[i]
 		w.After(0, func() {
 			for _, object := range slices.Sorted(maps.Keys(objects)) {
-				content := bytes.Repeat([]byte(objectName(object)), size)[:size]
-				if err := n.data.Write(w.Now(), objectName(object), content, sha256.Sum256(content), &n.dataOut); err != nil {
-					w.addFault("%s: %v", n.peer.Name, err)
-				}
+				n.writeObject(object, w.set.Data.Bytes)
 			}
 			n.carryData()
 		})
+	}
+}
+
+// writeObject writes an object of a size.
+func (n *node) writeObject(object, size int) {
+	size = (size + scale - 1) / scale
+	content := bytes.Repeat([]byte(objectName(object)), size)[:size]
+	if err := n.data.Write(n.world.Now(), objectName(object), content, sha256.Sum256(content), &n.dataOut); err != nil {
+		n.world.addFault("%s: %v", n.peer.Name, err)
 	}
 }
 

@@ -38,10 +38,10 @@ type share struct {
 	fetched int               // of these, those that another node wrote
 }
 
-// planOracle returns nil if nodes are killed or withdrawn, or tasks are put later: it plans before the run.
+// planOracle returns nil if nodes are killed or withdrawn, or tasks are put later, or if they come from a trace: it plans before the run.
 func (w *world) planOracle() *Oracle {
 	s := w.set
-	if s.Kills.Count > 0 || s.Withdrawals.Count > 0 || slices.ContainsFunc(s.Tasks, func(t Tasks) bool { return t.Put.At > 0 }) {
+	if s.trace != nil || s.Kills.Count > 0 || s.Withdrawals.Count > 0 || slices.ContainsFunc(s.Tasks, func(t Tasks) bool { return t.Put.At > 0 }) {
 		return nil
 	}
 	first := w.sharesOf()
@@ -74,7 +74,7 @@ func (w *world) sharesOf() []share {
 			items = t.Items
 		}
 		for i := range t.Count {
-			s, c := &list[t.putterOf(i, len(list))], w.set.classOf(t, i)
+			s, c := &list[w.set.putterOf(t, i, len(list))], w.set.classOf(t, i)
 			for range items {
 				s.classes[c] = append(s.classes[c], int32(item)) //nolint:gosec // There are at most a million.
 				s.work += w.weights[item]

@@ -36,6 +36,7 @@ type Result struct {
 	Load       float64       // the largest work that one node puts, as a multiple of the mean
 	Oracle     *Oracle       // nil: there is none for this scenario
 	Lanes      []Lane        // of each node
+	Traced     time.Duration // of the real run whose trace this run repeats; 0: there is none
 }
 
 // The bounds.

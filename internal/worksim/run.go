@@ -173,8 +173,12 @@ func (w *world) build() error {
 		})
 	}
 	w.writeObjects()
-	for i := range s.Tasks {
-		w.draw(i)
+	if s.trace != nil {
+		w.putTrace()
+	} else {
+		for i := range s.Tasks {
+			w.draw(i)
+		}
 	}
 	w.counts, w.left = make([]uint8, len(w.weights)), len(w.weights)
 	for _, n := range w.nodes {
@@ -246,9 +250,9 @@ func (w *world) draw(entry int) {
 			w.before = append(w.before, w.before[low+k]+x)
 		}
 		if names[reads] == nil {
-			names[reads] = reads.sortedNames()
+			names[reads] = w.set.namesOf(reads)
 		}
-		by := t.putterOf(i, len(w.nodes))
+		by := w.set.putterOf(t, i, len(w.nodes))
 		lists[by] = append(lists[by], &workcore.Task{
 			ID: fmt.Sprintf("%d/%d", entry+1, i+1), Func: functionName(t.Kind, entry), Body: span(low, low+items, t.Bytes), Weight: w.workOf(low, low+items), Reads: names[reads],
 		})

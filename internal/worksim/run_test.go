@@ -210,7 +210,7 @@ func TestSpeed(t *testing.T) {
 func TestRefused(t *testing.T) {
 	const tasks = "\ntasks: [{}]"
 	for src, want := range map[string]string{
-		"nodes: 3":                       `s.yaml:1:1: missing key "tasks"`,
+		"nodes: 3":                       `s.yaml:1:1: tasks: the list is empty: write tasks to put`,
 		"nodes: 3\ntasks: []":            "s.yaml:2:8: tasks: the list is empty: write tasks to put",
 		"nodes: 0" + tasks:               "s.yaml:1:8: nodes.count: 0 is out of range: write 1 to 1024",
 		"nodes: []" + tasks:              "s.yaml:1:8: nodes: the list is empty: write one group at least, or the number of nodes",

@@ -18,15 +18,17 @@ import (
 
 // Scenario is what a run is made from. The tags are the keys of its file; docs/cli.md describes them.
 type Scenario struct {
-	Seed    uint64      `yaml:"seed"`           // of all that is drawn
-	Nodes   Nodes       `yaml:"nodes"`          // in their order
-	Network Network     `yaml:"network"`        // between all nodes
-	Work    config.Work `yaml:"work"`           // as in a configuration
-	Data    Data        `yaml:"data"`           // that tasks read
-	Tasks   []Tasks     `yaml:"tasks,required"` // in the order in which they are put
-	Kills   Kills       `yaml:"kills"`          // of nodes
+	Seed    uint64      `yaml:"seed"`    // of all that is drawn
+	Nodes   Nodes       `yaml:"nodes"`   // in their order
+	Network Network     `yaml:"network"` // between all nodes
+	Work    config.Work `yaml:"work"`    // as in a configuration
+	Data    Data        `yaml:"data"`    // that tasks read
+	Tasks   []Tasks     `yaml:"tasks"`   // in the order in which they are put
+	Kills   Kills       `yaml:"kills"`   // of nodes
 
 	Withdrawals Withdrawals `yaml:"withdrawals"` // of nodes
+
+	trace *Trace // the tasks, instead of those that are drawn; nil: these
 }
 
 // Nodes are groups of nodes, numbered from 1 through all groups. In a file a number stands for one group.
@@ -206,14 +208,26 @@ func (w *Weight) UnmarshalNode(n yamlconf.Node) error {
 }
 
 // Parse reads a scenario over the defaults. The error has every fault and its place.
-func Parse(name string, src []byte) (*Scenario, error) {
+func Parse(name string, src []byte) (*Scenario, error) { return ParseTraced(name, src, nil) }
+
+// ParseTraced reads a scenario that puts the tasks of a trace, unless that is nil.
+func ParseTraced(name string, src []byte, trace *Trace) (*Scenario, error) {
 	s := Default()
 	doc, err := yamlconf.Decode(name, src, &s)
 	if doc == nil {
 		return nil, err
 	}
+	if doc.Err() == nil && trace != nil {
+		if len(s.Tasks) > 0 || s.Data.Count > 0 {
+			doc.FaultAt("tasks", "the trace has tasks and data already: leave out tasks and data, or --trace")
+		}
+		s.setTrace(trace)
+	}
 	if doc.Err() == nil {
 		s.check(doc)
+		if err := s.checkTrace(); err != nil && doc.Err() == nil {
+			return nil, err
+		}
 	}
 	return &s, doc.Err()
 }
@@ -338,6 +352,9 @@ func (s *Scenario) checkNetwork(c checker, nodes int) {
 
 // Resize has another number of nodes, of the kind of the only group, and as many tasks and objects for each as before.
 func (s *Scenario) Resize(nodes int) error {
+	if s.trace != nil {
+		return s.resizeTrace(nodes)
+	}
 	if len(s.Nodes) != 1 || nodes < 1 || nodes > maxNodes {
 		return fmt.Errorf("%d nodes: use 1 to %d nodes, and a scenario with one group of them", nodes, maxNodes)
 	}
@@ -473,7 +490,7 @@ func (s *Scenario) checkKills(c checker) {
 // mortalNodes are the nodes that put no tasks.
 func (s *Scenario) mortalNodes() (list []int) {
 	for i := range s.countNodes() {
-		if !slices.ContainsFunc(s.Tasks, func(t Tasks) bool { return t.Put.Node == 0 || t.Put.Node == i+1 }) {
+		if s.trace != nil && i >= len(s.trace.members) || s.trace == nil && !slices.ContainsFunc(s.Tasks, func(t Tasks) bool { return t.Put.Node == 0 || t.Put.Node == i+1 }) {
 			list = append(list, i)
 		}
 	}

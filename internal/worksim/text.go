@@ -94,6 +94,9 @@ func (r *Result) Fields(strategy local.Config) map[string]any {
 		"done": rounded(r.Done), "done_again": rounded(r.Again), "recorded_twice": r.Twice, "faults": append([]string{}, r.Faults...),
 		"waits": rounded(meanOf(r.Waits)), "objects_moved": r.Objects, "classes": r.Classes, "diameter": r.Diameter, "largest_load": rounded(r.Load),
 	}
+	if r.Traced > 0 {
+		object["traced_seconds"] = r.Traced.Seconds()
+	}
 	if o := r.Oracle; o != nil {
 		object["oracle"] = map[string]any{
 			"time_seconds": o.Time.Seconds(), "efficiency": rounded(o.Efficiency), "idle": rounded(o.Idle), "waits": rounded(o.Overhead), "objects_moved": o.Moves, "moved": o.Tasks,
