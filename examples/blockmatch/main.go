@@ -24,7 +24,7 @@ func main() {
 	var o options
 	flag.IntVar(&o.frames, "frames", 4, "search the blocks of `N` images, each in the image before")
 	flag.IntVar(&o.phase, "phase", 10, "`N` images are one phase")
-	flag.IntVar(&o.blocks, "blocks", 15, "a task searches `N` blocks of an image")
+	flag.IntVar(&o.blocks, "blocks", 30, "a task searches `N` blocks of an image")
 	flag.StringVar(&o.strategy, "strategy", "diffusion", "`STRATEGY`: diffusion, receiver, or static, in which each process takes as many blocks at once")
 	flag.IntVar(&o.window, "window", 31, "search up to `N` pixels to each side")
 	flag.BoolVar(&o.calibrated, "calibrated", false, "sleep for as long as a search might take, and compare each block with one place only")
