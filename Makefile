@@ -113,10 +113,11 @@ cross: ## compile everything for the platforms CROSS
 
 # What it skips runs in "make test": it has one goroutine, and takes minutes with the race detector. The servers of
 # TestDurableCluster are processes of the test binary: with the detector, beside other tests, they find no leader in a minute.
-# The two examples that it leaves out search for long, and take their concurrency from package work; internal/testnats has no code of its own.
+# The examples that it leaves out run for long, and take their concurrency from package work; internal/peers is a measurement, and
+# internal/testnats has no code of its own. A night has all of them.
 race: ## the tests of packages with goroutines, with the race detector
 	@echo "== race"
-	CGO_ENABLED=1 $(GO) test -race -timeout 20m -skip '^Test(Hostile.*|DetectIsOfConstantSize|SimRecipes|TourGiven|Trees|DurableCluster|Beside)$$' $$($(GO) list ./... | grep -vxF "$$(printf '$(MODULE)/%s\n' $(PURE) examples/blockmatch examples/mandelbrot internal/testnats)")
+	CGO_ENABLED=1 $(GO) test -race -timeout 20m -skip '^Test(Hostile.*|DetectIsOfConstantSize|SimRecipes|TourGiven|Trees|DurableCluster|Beside)$$' $$($(GO) list ./... | grep -vxF "$$(printf '$(MODULE)/%s\n' $(PURE) examples/assembly examples/blockmatch examples/farm examples/mandelbrot examples/queens examples/uts internal/peers internal/testnats)")
 
 race-all: ## all tests with the race detector, in random order
 	@echo "== race, all packages"
