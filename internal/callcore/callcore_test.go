@@ -112,6 +112,33 @@ func TestFewMessages(t *testing.T) {
 	}
 }
 
+// TestLateStage: a function that is added while a call is on its way or runs still gets the result from the server, not from the caller.
+func TestLateStage(t *testing.T) {
+	w := newWorld(t, 10, callcore.Rule{Retry: 1, Replicas: nil})
+	caller := w.add("x", 1)
+	w.add("a", 1, "f")
+	w.add("b", 1, "g")
+	w.roster()
+	w.until("the servers are known", func() bool { return len(caller.m.Known("f")) == 1 && len(caller.m.Known("g")) == 1 })
+	number, err := caller.m.Call(w.now, callcore.Stage{Name: "f"}, 1, []byte("1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &made{want: "g(f(1))"}
+	caller.calls[number] = c
+	caller.carry() // The call goes.
+	if err := caller.m.Then(w.now, number, callcore.Stage{Name: "g"}); err != nil {
+		t.Fatal(err)
+	}
+	caller.carry()
+	w.until("the result", func() bool { return c.ended != nil })
+	for _, m := range w.sent {
+		if m.Kind == callcore.Ask && m.Stages[m.Stage].Name == "g" && m.From == caller.peer {
+			t.Error("the result went by way of the caller")
+		}
+	}
+}
+
 // TestBatch: calls wait for others of their batch, and no longer than they linger.
 func TestBatch(t *testing.T) {
 	w := newWorld(t, 3, callcore.Rule{Batch: 4, Linger: 5 * time.Millisecond, Retry: 1})

@@ -106,24 +106,24 @@ func (m *Machine) Then(now clocksync.Instant, number uint64, stage Stage) error 
 		return ErrTooLong
 	}
 	c.stages = append(slices.Clip(c.stages), stage)
-	if m.extend(c); c.got {
+	if !m.extend(c) && c.at != (Peer{}) { // Its server learns of the function now.
 		m.sendMessage(m.poll(c))
 	}
 	m.settleOwn()
 	return nil
 }
 
-// extend changes the stages of a call that still lingers in a batch.
-func (m *Machine) extend(c *call) {
+// extend changes the stages of a call that still lingers in a batch, and reports whether it does.
+func (m *Machine) extend(c *call) bool {
 	b := m.linger[c.at]
 	if b == nil {
-		return
+		return false
 	}
-	for i := range b.messages {
-		if out := &b.messages[i]; out.Number == c.number && out.Try == c.try {
-			out.Stages = c.stages
-		}
+	i := slices.IndexFunc(b.messages, func(out Message) bool { return out.Number == c.number && out.Try == c.try })
+	if i >= 0 {
+		b.messages[i].Stages = c.stages
 	}
+	return i >= 0
 }
 
 // client is the state of the calls of a function.
