@@ -11,7 +11,7 @@ import (
 )
 
 // TestClockThatWentBack: a process whose clock is behind the clock of its earlier life takes an
-// incarnation above the one that it receives, and joins.
+// incarnation above the received number, and joins.
 func TestClockThatWentBack(t *testing.T) {
 	bustest.Bubble(t, func(t *testing.T) {
 		local := bustest.NewServer(t)

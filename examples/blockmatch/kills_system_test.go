@@ -12,8 +12,8 @@ import (
 	"github.com/gopegasus/pegasus/internal/testprogram"
 )
 
-// TestHoldersKilled: in each run, processes are killed at a random moment that hold images and run tasks of them. The vectors are those of a
-// sequential run, nothing is lost, and the tasks of the killed processes are done again.
+// TestHoldersKilled: each run kills, at a random moment, processes that hold images and run tasks on them. The vectors equal a sequential
+// run's, no task is lost, and the tasks of the killed processes are done again.
 func TestHoldersKilled(t *testing.T) {
 	for i := range testcount.Of(t, "BLOCKMATCH_KILLS", 2) {
 		store := []string{"memory", "jetstream"}[i%2]

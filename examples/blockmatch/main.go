@@ -158,7 +158,7 @@ func (o *options) runAlone() (result any, took time.Duration, err error) {
 	return result, time.Since(begun), err
 }
 
-// run puts and reads one phase after the other, and compares the vectors with those of a sequential run.
+// run puts and reads one phase after the other, and compares the vectors with a sequential run.
 func (o *options) run(ctx context.Context, c *crew.Crew) (*crew.Report, error) {
 	images := o.images()
 	vectors := map[string][]vector{}

@@ -163,7 +163,7 @@ var errStopped = errors.New("the search was stopped")
 
 // job is a bag in the hands of this process, for one of its threads.
 type job struct {
-	ctx  context.Context //nolint:containedctx // It is that of the bag's function, which waits for done.
+	ctx  context.Context //nolint:containedctx // The function of the bag has this context, and waits for done.
 	bag  *Tours
 	best *Best
 	done chan error // capacity 1

@@ -17,7 +17,8 @@ import (
 	"github.com/gopegasus/pegasus/work"
 )
 
-// recorded returns the least length that a worker has delivered to a coordinator, and the least one that the space has recorded for either of them.
+// recorded returns two lengths: the shortest tour that a worker has delivered to a coordinator, and the shortest tour that the space
+// has recorded for the coordinator or the worker.
 func recorded(c *coordinator, w *worker) (delivered, found int) {
 	c.mu.Lock()
 	delivered, found = c.best, math.MaxInt

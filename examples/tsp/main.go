@@ -14,7 +14,7 @@
 //	service         the requests of the workers, protocol their form
 //	observe         what the synchronizer decided and what became of it
 //	worker, thread  the worker process and its threads, handlers their signals
-//	tours, bags     bags of subtasks, and those of a worker process
+//	tours, bags     bags of subtasks, and how a worker process hands them to its threads
 //	strategy        how many subtasks a process gives another one
 //	client, conn    the worker's side of the data connection
 //	screen, verdict what people and programs read

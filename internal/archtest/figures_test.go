@@ -22,7 +22,7 @@ import (
 // says why. The debt is to be paid back by splitting and deleting: at first the limit on all lines was
 // 59,000, and one package had more than 5,000 lines.
 var limits = map[string]int{
-	"lines of code":                               115_347,
+	"lines of code":                               115_346,
 	"lines of code of the largest package":        6_778,
 	"lines of scgs":                               6_966,
 	"lines of internal/synccore":                  8_175,

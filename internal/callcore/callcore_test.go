@@ -250,7 +250,7 @@ func TestChainFindsServers(t *testing.T) {
 	c := w.add("c", 1, "g")
 	w.roster()
 	w.mail = slices.DeleteFunc(w.mail, func(l letter) bool {
-		m, err := callcore.Read(l.data)
+		m, err := callcore.Names(nil).Read(l.data)
 		return err == nil && m.Kind == callcore.Serves && m.From == c.peer && m.To == a.peer
 	})
 	w.until("the roster is known", func() bool { return len(w.mail) == 0 })
@@ -464,7 +464,7 @@ func TestRead(t *testing.T) {
 	for i := range 300 {
 		m := randomMessage(r)
 		data := m.Append(nil)
-		read := callcore.Read
+		read := callcore.Names(nil).Read
 		if i%2 == 0 {
 			read = names.Read
 		}
@@ -472,11 +472,11 @@ func TestRead(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(got, m) {
 			t.Fatalf("%+v %v, want %+v", got, err, m)
 		}
-		if _, err := callcore.Read(data[:r.IntN(len(data)-len(m.Body))]); err == nil || err.Error() != "message about calls: it is damaged: let all members of the space run the same version" {
+		if _, err := callcore.Names(nil).Read(data[:r.IntN(len(data)-len(m.Body))]); err == nil || err.Error() != "message about calls: it is damaged: let all members of the space run the same version" {
 			t.Fatal("a message that was cut off is read: ", err)
 		}
 		data[r.IntN(len(data))] ^= 1 << r.IntN(8)
-		_, _ = callcore.Read(data)
+		_, _ = callcore.Names(nil).Read(data)
 	}
 	for i := range 10000 { // Texts of a member that sends many do not stay.
 		data := (&callcore.Message{Kind: callcore.Find, From: callcore.Peer{Name: strconv.Itoa(i)}}).Append(nil)
@@ -485,7 +485,7 @@ func TestRead(t *testing.T) {
 		}
 	}
 	ask := callcore.Message{Kind: callcore.Ask, Stages: []callcore.Stage{{Name: "f"}}, Stage: 1}
-	if _, err := callcore.Read(ask.Append(nil)); err == nil {
+	if _, err := callcore.Names(nil).Read(ask.Append(nil)); err == nil {
 		t.Error("a call without its function is read")
 	}
 }

@@ -200,7 +200,7 @@ func TestLostPlaces(t *testing.T) {
 	start := w.now
 	without := func(lost func(m callcore.Message) bool) {
 		w.mail = slices.DeleteFunc(w.mail, func(l letter) bool {
-			m, err := callcore.Read(l.data)
+			m, err := callcore.Names(nil).Read(l.data)
 			return err == nil && lost(m)
 		})
 	}
@@ -264,7 +264,7 @@ func TestReleasesBefore(t *testing.T) {
 			callcore.Message{Kind: callcore.Serves, From: b, To: a, Names: []string{"f", "g"}, Body: []byte{}},
 		},
 	} {
-		got, err := callcore.Read([]byte(c.frame))
+		got, err := callcore.Names(nil).Read([]byte(c.frame))
 		if err != nil || !reflect.DeepEqual(got, c.m) {
 			t.Errorf("%+v %v, want %+v", got, err, c.m)
 		}

@@ -112,16 +112,13 @@ func appendPeer(dst []byte, p Peer) []byte {
 
 var errMessage = errors.New("message about calls: it is damaged: let all members of the space run the same version")
 
-// Read reads an encoded message. Its Body is a part of data.
-func Read(data []byte) (Message, error) { return Names(nil).Read(data) }
-
 // Names are texts that messages had. They are the same in most messages, which then need no memory for them.
 type Names map[string]string
 
 // maxTexts bounds Names: more than these are forgotten.
 const maxTexts = 4096
 
-// Read is [Read] that knows the texts of earlier messages.
+// Read reads an encoded message. Its Body is a part of data. A nil n keeps no texts.
 func (n Names) Read(data []byte) (m Message, err error) {
 	r := reader{data: data, names: n}
 	m.Kind = Kind(r.byte())

@@ -143,7 +143,7 @@ func (w *world) step() {
 			w.mail = append(w.mail, l)
 			continue
 		}
-		msg, err := callcore.Read(l.data)
+		msg, err := callcore.Names(nil).Read(l.data)
 		if err != nil {
 			w.t.Fatal(err)
 		}
